@@ -121,6 +121,8 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
           "g64mb8ic64ih56oc64kh7ph3", "g64mb8ic64iw1000oc64kw31pw15"}) {
       const ConvolutionOperands channels = operands(line);
       add(make_convolution(channels.spec, channels.x, channels.w, channels.y), "depthwise_fma");
+      add(make_convolution_dgrad(channels.spec, channels.w, channels.y, channels.x),
+          "depthwise_fma");
       add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w),
           "wgrad_depthwise_fma");
     }
@@ -153,12 +155,13 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
         add(make_convolution_wgrad(groups.spec, groups.x, groups.y, groups.w),
             "wgrad_depthwise_nhwc_fma");
       }
-      for (const char* line :
-           {"g64mb8ic64ih28oc64kh5ph2", "g96mb8ic96ih56oc96kh7ph3", "g64mb8ic64ih56oc64kh31ph15"}) {
+      for (const char* line : {"g64mb8ic64ih28oc64kh5ph2", "g96mb8ic96ih56oc96kh7ph3",
+                               "g64mb8ic64ih56oc64kh31ph15", "g64mb8ic64iw500oc64kw31pw15"}) {
         const ConvolutionOperands channels = operands(line);
         for (const char* engine : {"depthwise_halo_nhwc_fma", "toeplitz_nhwc_mma"})
           add(make_convolution(channels.spec, channels.x, channels.w, channels.y), engine);
-        for (const char* engine : {"wgrad_toeplitz_nhwc_mma", "wgrad_depthwise_nhwc_mma"})
+        for (const char* engine :
+             {"wgrad_toeplitz_nhwc_mma", "wgrad_depthwise_nhwc_mma", "wgrad_depthwise_nhwc_fma"})
           add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w), engine);
       }
       for (const char* line :

@@ -141,15 +141,42 @@ struct alignas(16) Quad {
 
 using Sums = compute_t[PHASES][ROWS][RUN];
 
+// Adds the products of row r of the filters of phases PHASE to END - 1 with what a thread has of a
+// row of the patch.
+template <int PHASE, int END>
+device_inline void add_row(Sums& sums, const compute_t (&values)[THREAD_ROW],
+                           const compute_t* filter, int r) {
+  constexpr int TAPS_S = FILTER_S[PHASE], RIGHT = SHIFT + lower_w(PHASE) - LOWEST_W;
+#pragma unroll
+  for (int s = 0; s < TAPS_S; ++s) {
+    compute_t weights[ROWS];
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row)
+      weights[row] = filter[filter_before(PHASE) + (r * TAPS_S + s) * PADDED_ROWS + row];
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row)
+#pragma unroll
+      for (int i = 0; i < RUN; ++i)
+        sums[PHASE][row][i] += weights[row] * values[RIGHT + i * STRIDE_W + s * DISTANCE_W];
+  }
+  if constexpr (PHASE + 1 < END) add_row<PHASE + 1, END>(sums, values, filter, r);
+}
+
+// Whether any of the phases that are merged with PHASE, the first of them, has a tap.
+device_inline constexpr bool have_taps(int phase) {
+  int taps = 0;
+  for (int i = 0; i < MERGED; ++i) taps += FILTER_R[phase + i] * FILTER_S[phase + i];
+  return taps > 0;
+}
+
 // Adds the products of one channel. patch points to the thread's first element, filter to the
-// channel's filter.
+// channel's filter. Merged phases have the same rows of taps, and so read the same rows.
 template <int PHASE>
 device_inline void multiply(Sums& sums, const compute_t* patch, const compute_t* filter) {
-  constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
-  constexpr int DOWN = lower_h(PHASE) - LOWEST_H, RIGHT = SHIFT + lower_w(PHASE) - LOWEST_W;
-  if constexpr (TAPS_R > 0 && TAPS_S > 0) {
+  constexpr int DOWN = lower_h(PHASE) - LOWEST_H;
+  if constexpr (have_taps(PHASE)) {
 #pragma unroll 1
-    for (int r = 0; r < TAPS_R; ++r) {
+    for (int r = 0; r < FILTER_R[PHASE]; ++r) {
       constexpr int QUAD = sizeof(Quad) / sizeof(compute_t);
       compute_t values[THREAD_ROW];
 #pragma unroll
@@ -159,57 +186,111 @@ device_inline void multiply(Sums& sums, const compute_t* patch, const compute_t*
 #pragma unroll
         for (int j = 0; j < QUAD; ++j) values[i * QUAD + j] = quad.element[j];
       }
-#pragma unroll
-      for (int s = 0; s < TAPS_S; ++s) {
-        compute_t weights[ROWS];
-#pragma unroll
-        for (int row = 0; row < ROWS; ++row)
-          weights[row] = filter[filter_before(PHASE) + (r * TAPS_S + s) * PADDED_ROWS + row];
-#pragma unroll
-        for (int row = 0; row < ROWS; ++row)
-#pragma unroll
-          for (int i = 0; i < RUN; ++i)
-            sums[PHASE][row][i] += weights[row] * values[RIGHT + i * STRIDE_W + s * DISTANCE_W];
-      }
+      add_row<PHASE, PHASE + MERGED>(sums, values, filter, r);
     }
   }
-  if constexpr (PHASE + 1 < PHASES) multiply<PHASE + 1>(sums, patch, filter);
+  if constexpr (PHASE + MERGED < PHASES) multiply<PHASE + MERGED>(sums, patch, filter);
 }
 
-// Stores the thread's sums. p, q: its first pixel, the same in every phase.
-template <int PHASE>
-device_inline void store(const Sums& sums, const Epilogue& epilogue, const Unit& unit, int p,
-                         int q) {
-  if (p < OUT_P[PHASE]) {
+// What a thread has of a row of the output, its piece: its pixels of all merged phases.
+constexpr int PIECE = RUN * MERGED, PIECE_VECTORS = PIECE / OUT_VECTOR;
+// The length of the rows of the output that phase `first` begins.
+device_inline constexpr int row_length(int first) {
+  int length = 0;
+  for (int i = 0; i < MERGED; ++i) length += OUT_Q[first + i];
+  return length;
+}
+// Two lanes store 32 bytes beside each other, a sector of memory, in one access.
+constexpr bool PAIRED = PIECE_VECTORS % 2 == 0 && OUT_VECTOR * sizeof(output_t) == 16;
+
+// Where a piece lies. left: elements from its first one to the end of the row, 0 or less if the
+// thread has none to store.
+struct Piece {
+  i64 at, z_at;
+  int left;
+  compute_t bias;
+};
+device_inline Piece chosen(bool first, const Piece& a, const Piece& b) {
+  return {first ? a.at : b.at, first ? a.z_at : b.z_at, first ? a.left : b.left,
+          first ? a.bias : b.bias};
+}
+
+// Stores elements `first` to `first` + OUT_VECTOR - 1 of a piece.
+device_inline void store_some(const Epilogue& epilogue, const Piece& piece, int first,
+                              const compute_t (&some)[OUT_VECTOR]) {
+  constexpr i64 STRIDE = OUT_STRIDE_Q / MERGED, Z_STRIDE = Z_STRIDE_Q / MERGED;
+  if (OUT_VECTOR > 1 && first + OUT_VECTOR <= piece.left) {
+    compute_t biases[OUT_VECTOR];
 #pragma unroll
-    for (int row = 0; row < ROWS; ++row) {
-      const i64 channel = static_cast<i64>(unit.group) * ROWS + row;
-      const compute_t bias = epilogue.bias_of(static_cast<int>(channel));
-      const i64 at = OUT_FIRST[PHASE] + unit.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
-                     static_cast<i64>(p) * OUT_STRIDE_P;
-      const i64 z_at = Z_FIRST[PHASE] + unit.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
-                       static_cast<i64>(p) * Z_STRIDE_P;
+    for (int j = 0; j < OUT_VECTOR; ++j) biases[j] = piece.bias;
+    epilogue.store_vector(piece.at + first, some, biases);
+    return;
+  }
 #pragma unroll
-      for (int i = 0; i < RUN; i += OUT_VECTOR) {
-        if (OUT_VECTOR > 1 && q + i + OUT_VECTOR <= OUT_Q[PHASE]) {
-          compute_t some[OUT_VECTOR], biases[OUT_VECTOR];
+  for (int j = 0; j < OUT_VECTOR; ++j) {
+    if (first + j >= piece.left) continue;
+    const i64 here = piece.at + (first + j) * STRIDE;
+    epilogue.store_one(here, RESIDUAL ? piece.z_at + (first + j) * Z_STRIDE : here, some[j],
+                       piece.bias);
+  }
+}
+
+// Stores a piece. With PAIRED, lanes 2i and 2i + 1 swap vectors: they store neighbouring vectors of
+// the first lane's piece, then of the second one's. All lanes of the warp must take part.
+device_inline void store_piece(const Epilogue& epilogue, const Piece& piece,
+                               const compute_t (&values)[PIECE]) {
+  if constexpr (PAIRED) {
+    const bool odd = thread_x() % 2 != 0;
+    const i64 at = warp_shuffle_xor(piece.at, 1);  // in the output as in what beta scales
+    const Piece other = {at, at, warp_shuffle_xor(piece.left, 1),
+                         BIAS ? warp_shuffle_xor(piece.bias, 1) : compute_t(0)};
+    const Piece first = chosen(odd, other, piece), second = chosen(odd, piece, other);
 #pragma unroll
-          for (int j = 0; j < OUT_VECTOR; ++j) some[j] = sums[PHASE][row][i + j], biases[j] = bias;
-          epilogue.store_vector(at + q + i, some, biases);
-          continue;
-        }
+    for (int i = 0; i < PIECE; i += 2 * OUT_VECTOR) {
+      compute_t of_first[OUT_VECTOR], of_second[OUT_VECTOR];
 #pragma unroll
-        for (int j = 0; j < OUT_VECTOR; ++j) {
-          if (q + i + j >= OUT_Q[PHASE]) continue;
-          const i64 here = at + static_cast<i64>(q + i + j) * OUT_STRIDE_Q;
-          epilogue.store_one(here,
-                             RESIDUAL ? z_at + static_cast<i64>(q + i + j) * Z_STRIDE_Q : here,
-                             sums[PHASE][row][i + j], bias);
-        }
+      for (int j = 0; j < OUT_VECTOR; ++j) {
+        const compute_t left = values[i + j], right = values[i + OUT_VECTOR + j];
+        const compute_t received = warp_shuffle_xor(odd ? left : right, 1);
+        of_first[j] = odd ? received : left;
+        of_second[j] = odd ? right : received;
       }
+      const int place = i + (odd ? OUT_VECTOR : 0);
+      store_some(epilogue, first, place, of_first);
+      store_some(epilogue, second, place, of_second);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < PIECE; i += OUT_VECTOR) {
+      compute_t some[OUT_VECTOR];
+#pragma unroll
+      for (int j = 0; j < OUT_VECTOR; ++j) some[j] = values[i + j];
+      store_some(epilogue, piece, i, some);
     }
   }
-  if constexpr (PHASE + 1 < PHASES) store<PHASE + 1>(sums, epilogue, unit, p, q);
+}
+
+// Stores the thread's sums. p, q: its first pixel, the same in every phase; works: whether it has
+// any.
+template <int PHASE>
+device_inline void store(const Sums& sums, const Epilogue& epilogue, const Unit& unit, bool works,
+                         int p, int q) {
+#pragma unroll
+  for (int row = 0; row < ROWS; ++row) {
+    const i64 channel = static_cast<i64>(unit.group) * ROWS + row;
+    Piece piece;
+    piece.at = OUT_FIRST[PHASE] + unit.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
+               static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q;
+    piece.z_at = Z_FIRST[PHASE] + unit.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
+                 static_cast<i64>(p) * Z_STRIDE_P + static_cast<i64>(q) * Z_STRIDE_Q;
+    piece.left = works && p < OUT_P[PHASE] ? row_length(PHASE) - q * MERGED : 0;
+    piece.bias = works ? epilogue.bias_of(static_cast<int>(channel)) : 0;
+    compute_t values[PIECE];
+#pragma unroll
+    for (int i = 0; i < PIECE; ++i) values[i] = sums[PHASE + i % MERGED][row][i / MERGED];
+    store_piece(epilogue, piece, values);
+  }
+  if constexpr (PHASE + MERGED < PHASES) store<PHASE + MERGED>(sums, epilogue, unit, works, p, q);
 }
 
 KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
@@ -250,7 +331,6 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   }
 
   const Unit unit(params, origin.unit + static_cast<u64>(number));
-  if (!works || !unit.exists) return;
   Epilogue epilogue;
   epilogue.out = static_cast<output_t*>(params.out);
   epilogue.z = static_cast<const output_t*>(params.z);
@@ -258,5 +338,5 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
-  store<0>(sums, epilogue, unit, origin.p + in_p, origin.q + in_q);
+  store<0>(sums, epilogue, unit, works && unit.exists, origin.p + in_p, origin.q + in_q);
 }

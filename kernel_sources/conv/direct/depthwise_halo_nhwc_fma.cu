@@ -11,24 +11,13 @@
 // the filter is in registers.
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
-#include "conv/geometry/boxed_gather_params.h"
-#include "conv/store/epilogue.cuh"
-#include "target/bulk_copy.cuh"
+#include "conv/load/halo_boxes.cuh"
+#include "conv/store/boxed_epilogue.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int VECTOR = 2;  // channels that a thread computes
 constexpr int THREADS = LANES_C * COLUMNS * STRIPS;
 constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-// The number of source rows that p output rows read, and of columns that q output columns read.
-device_inline constexpr int rows_met(int p) {
-  return (p - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
-}
-device_inline constexpr int columns_met(int q) {
-  return (q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
-}
 constexpr int BLOCK_P = STRIPS * TILE_P, BLOCK_Q = COLUMNS * TILE_Q;
 constexpr int HALO_H = rows_met(BLOCK_P), HALO_W = columns_met(BLOCK_Q);
 constexpr int HALO_ELEMENTS = HALO_H * HALO_W * BLOCK_CHANNELS;
@@ -39,35 +28,11 @@ constexpr int FILTER_ELEMENTS = TAPS_R * TAPS_S * BLOCK_CHANNELS;
 constexpr int BARRIERS_AT =
     (FILTER_AT + FILTER_ELEMENTS * static_cast<int>(sizeof(compute_t)) + 15) / 16 * 16;
 static_assert(BARRIERS_AT + STAGES * 8 <= SHARED_BYTES);
-static_assert(CHANNELS == 1 && ROWS == 1 && PHASES == 1);
+static_assert(CHANNELS == 1 && ROWS == 1);
 
+using Halos = HaloRing<BLOCK_P, BLOCK_Q, HALO_BYTES, HALO_PITCH>;
 using Pair = Pack<element_t, VECTOR>;
 using Weights = Pack<compute_t, VECTOR>;
-
-// The first pixel of a block's tile.
-struct Spot {
-  i64 image;
-  int p, q;
-  device_inline explicit Spot(u32 tile) {
-    const u32 row = tile / TILES_Q, up = row / TILES_P;
-    image = up;
-    p = static_cast<int>(row - up * TILES_P) * BLOCK_P;
-    q = static_cast<int>(tile - row * TILES_Q) * BLOCK_Q;
-  }
-};
-
-// Starts to load the halo of a tile, if there is one.
-device_inline void bring(const BoxedGatherParams& params, u32 tile, int channel,
-                         unsigned char* halo, Mbarrier& landed) {
-  if (tile >= params.common.tiles) return;
-  constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0);
-  constexpr int LOWER_W = ORIGIN_W[0] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
-  const Spot spot(tile);
-  landed.arrive_and_expect(HALO_BYTES);
-  const int at[4] = {channel, spot.q * STRIDE_W + LOWER_W, spot.p * STRIDE_H + LOWER_H,
-                     static_cast<int>(spot.image)};
-  bulk_load(halo, params.source, landed, at);
-}
 
 // The filter of a thread's channels, from registers or from shared memory.
 struct Filter {
@@ -140,27 +105,13 @@ KILN_KERNEL(depthwise_halo_nhwc_fma, THREADS, MIN_BLOCKS, BoxedGatherParams, par
   const int lane = static_cast<int>(thread_x() % LANES_C) * VECTOR;
   const int column = static_cast<int>(thread_x() / LANES_C % COLUMNS) * TILE_Q;
   const int row = static_cast<int>(thread_x() / (LANES_C * COLUMNS)) * TILE_P;
-  const auto halo_of = [&](u32 turn) { return memory + turn % STAGES * HALO_PITCH; };
-  const auto ask = [&](u32 tile, u32 turn) {
-    bring(params, tile, first_channel, halo_of(turn), landed[turn % STAGES]);
-  };
-  if (thread_x() == 0) {
-    for (int i = 0; i < STAGES; ++i) landed[i].init(1);
-    mbarriers_are_made();
-    prefetch_map(params.source);
-    for (u32 turn = 0; turn + 1 < STAGES; ++turn) ask(first + turn * step, turn);
-  }
+  const Halos halos{params, memory, landed, first_channel};
+  if (thread_x() == 0) halos.begin(first, step);
   load_filter<0, BLOCK_CHANNELS, THREADS>(params.common, first_channel, shared_filter);
   block_barrier();
 
   const Filter filter(shared_filter + lane);
-  Epilogue epilogue;
-  epilogue.out = static_cast<output_t*>(params.common.out) + OUT_FIRST[0];
-  epilogue.z = static_cast<const output_t*>(params.common.z) + OUT_FIRST[0];
-  epilogue.bias = static_cast<const output_t*>(params.common.bias);
-  epilogue.alpha = static_cast<compute_t>(params.common.alpha);
-  epilogue.beta = static_cast<compute_t>(params.common.beta);
-  epilogue.coef = coefficients_of<compute_t>(params.common);
+  const Epilogue epilogue = boxed_epilogue(params);
   const bool has_channels = first_channel + lane < GROUPS;
   compute_t bias[VECTOR] = {};
   if (has_channels) {
@@ -170,13 +121,11 @@ KILN_KERNEL(depthwise_halo_nhwc_fma, THREADS, MIN_BLOCKS, BoxedGatherParams, par
   u32 turn = 0;
 #pragma unroll 1
   for (u32 tile = first; tile < params.common.tiles; tile += step, ++turn) {
-    if (turn > 0) block_barrier();  // all threads have read the halo that the next one overwrites
-    if (thread_x() == 0) ask(tile + (STAGES - 1) * step, turn + STAGES - 1);
-    landed[turn % STAGES].wait(turn / STAGES & 1);
-    const Spot spot(tile);
+    const unsigned char* const taken = halos.take(tile, step, turn);
+    const Spot<BLOCK_P, BLOCK_Q> spot(tile);
     const int p = spot.p + row, q = spot.q + column;
     if (!has_channels || p >= OUT_P[0] || q >= OUT_Q[0]) continue;
-    const element_t* const halo = reinterpret_cast<const element_t*>(halo_of(turn)) +
+    const element_t* const halo = reinterpret_cast<const element_t*>(taken) +
                                   (row * STRIDE_H * HALO_W + column * STRIDE_W) * BLOCK_CHANNELS +
                                   lane;
     const i64 at = spot.image * OUT_STRIDE_N + first_channel + lane +

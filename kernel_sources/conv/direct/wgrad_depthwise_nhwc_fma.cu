@@ -1,10 +1,10 @@
 // Filter gradient of channels-last tensors with few channels per group.
 //
-// A thread has VECTOR channels of dy (16 bytes), the INPUTS channels of x in their groups, and
-// FILTER_ROWS rows of the filter, whose sums it keeps in registers. RUNS threads take turns at
-// units of TILE_Q pixels of a row of dy. At the end a block adds up its threads' sums in the order
-// of their numbers, then a cluster its blocks' in the order of their ranks. Groups of blocks
-// (PARTIAL) leave their sums in the workspace for a second step.
+// A thread has VECTOR channels of dy (16 bytes; fewer for long depthwise filters), the INPUTS
+// channels of x in their groups, and FILTER_ROWS rows of the filter, whose sums it keeps in
+// registers. RUNS threads take turns at units of TILE_Q pixels of a row of dy. At the end a block
+// adds up its threads' sums in the order of their numbers, then a cluster its blocks' in the order
+// of their ranks. Groups of blocks (PARTIAL) leave their sums in the workspace for a second step.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"

@@ -8,24 +8,21 @@
 // products. Operand A is read from the halo as it lies: all 16 channels of a group at one tap, 8 at
 // each of two taps, or 4 at each of four taps. So no product has zeros between groups, and
 // infinities and NaN stay in their group.
-#include "conv/geometry/boxed_gather_params.h"
 #include "conv/grouped/filter_bits.cuh"
-#include "conv/store/epilogue.cuh"
-#include "target/bulk_copy.cuh"
+#include "conv/load/halo_boxes.cuh"
+#include "conv/store/boxed_epilogue.cuh"
 #include "target/shared_memory.cuh"
 #include "target/warp_product.cuh"
 
 constexpr int UNIT = 16;  // channels of a warp
 constexpr int UNITS = OCTETS * 8 / UNIT, THREADS = 32 * UNITS * SLICES;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0], TAPS = TAPS_R * TAPS_S;
+constexpr int TAPS = TAPS_R * TAPS_S;
 // A step is a tap of 16 channels, two taps of 8, or four of 4. Each group has its own product; one
 // of 16 channels has two, of 8 output channels each.
 constexpr int STEP_TAPS = UNIT / GROUP, STEPS = (TAPS + STEP_TAPS - 1) / STEP_TAPS;
 constexpr int PRODUCTS = GROUP == 4 ? 4 : 2;
 constexpr int PIXEL_BYTES = 16 * OCTETS;
-constexpr int HALO_H = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
+constexpr int HALO_H = rows_met(TILE_P);
 constexpr int HALO_BYTES = HALO_H * HALO_W * PIXEL_BYTES;
 constexpr int BLOCKS_P = TILE_P / 2, BLOCKS_Q = TILE_Q / 8;
 constexpr int ZERO_OFFSET = STAGES * STAGE_BYTES;  // 16 zero bytes, read in place of a missing tap
@@ -33,33 +30,10 @@ constexpr int BARRIERS_OFFSET = ZERO_OFFSET + 16;
 static_assert(GROUP == 4 || GROUP == 8 || GROUP == 16);
 static_assert(HALO_W % 8 == (GROUP == 4 ? 4 : 0));
 static_assert(HALO_BYTES <= STAGE_BYTES && STAGE_BYTES % 1024 == 0);
-static_assert(TILE_P % 2 == 0 && TILE_Q % 8 == 0 && PHASES == 1);
+static_assert(TILE_P % 2 == 0 && TILE_Q % 8 == 0);
 static_assert(BARRIERS_OFFSET + 8 * STAGES <= SHARED_BYTES);
 
-// The first pixel of a tile.
-struct Spot {
-  i64 image;
-  int p, q;
-  device_inline explicit Spot(u32 tile) {
-    const u32 row = tile / TILES_Q, up = row / TILES_P;
-    image = up;
-    p = static_cast<int>(row - up * TILES_P) * TILE_P;
-    q = static_cast<int>(tile - row * TILES_Q) * TILE_Q;
-  }
-};
-
-// Starts to load the halo of a tile, if there is one.
-device_inline void bring(const BoxedGatherParams& params, u32 tile, int channel,
-                         unsigned char* halo, Mbarrier& landed) {
-  if (tile >= params.common.tiles) return;
-  constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0);
-  constexpr int LOWER_W = ORIGIN_W[0] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
-  const Spot spot(tile);
-  landed.arrive_and_expect(HALO_BYTES);
-  const int at[4] = {channel, spot.q * STRIDE_W + LOWER_W, spot.p * STRIDE_H + LOWER_H,
-                     static_cast<int>(spot.image)};
-  bulk_load(halo, params.source, landed, at);
-}
+using Halos = HaloRing<TILE_P, TILE_Q, HALO_BYTES, STAGE_BYTES>;
 
 // The swizzled offset of 16 bytes of a box with lines of PIXEL_BYTES. Offsets that are a multiple
 // of 8 lines apart are swizzled alike.
@@ -195,26 +169,13 @@ KILN_KERNEL(grouped_halo_nhwc_mma, THREADS, MIN_BLOCKS, BoxedGatherParams, param
   const int first_channel = static_cast<int>(block_x() % CHANNEL_TILES) * (8 * OCTETS);
   const u32 first = block_x() / CHANNEL_TILES, step = grid_x() / CHANNEL_TILES;
   const int warp = static_cast<int>(thread_x() / 32), unit = warp % UNITS, slice = warp / UNITS;
-  const auto ask = [&](u32 tile, u32 turn) {
-    bring(params, tile, first_channel, memory + turn % STAGES * STAGE_BYTES, landed[turn % STAGES]);
-  };
+  const Halos halos{params, memory, landed, first_channel};
   if (thread_x() < 4) reinterpret_cast<u32*>(memory + ZERO_OFFSET)[thread_x()] = 0;
-  if (thread_x() == 0) {
-    for (int i = 0; i < STAGES; ++i) landed[i].init(1);
-    mbarriers_are_made();
-    prefetch_map(params.source);
-    for (u32 turn = 0; turn + 1 < STAGES; ++turn) ask(first + turn * step, turn);
-  }
+  if (thread_x() == 0) halos.begin(first, step);
   const Filter filter(static_cast<const element_t*>(params.common.w) + W_FIRST[0],
                       first_channel + unit * UNIT);
   const Reader reader(unit, memory + ZERO_OFFSET);
-  Epilogue epilogue;
-  epilogue.out = static_cast<output_t*>(params.common.out) + OUT_FIRST[0];
-  epilogue.z = static_cast<const output_t*>(params.common.z) + OUT_FIRST[0];
-  epilogue.bias = static_cast<const output_t*>(params.common.bias);
-  epilogue.alpha = static_cast<compute_t>(params.common.alpha);
-  epilogue.beta = static_cast<compute_t>(params.common.beta);
-  epilogue.coef = coefficients_of<compute_t>(params.common);
+  const Epilogue epilogue = boxed_epilogue(params);
   const int channel = first_channel + unit * UNIT + stored_channel();
   const bool has_channels = channel < ALL_CHANNELS;
   float bias[4] = {};
@@ -228,11 +189,8 @@ KILN_KERNEL(grouped_halo_nhwc_mma, THREADS, MIN_BLOCKS, BoxedGatherParams, param
   u32 turn = 0;
 #pragma unroll 1
   for (u32 tile = first; tile < params.common.tiles; tile += step, ++turn) {
-    if (turn > 0) block_barrier();  // all threads have read the halo that the next one overwrites
-    if (thread_x() == 0) ask(tile + (STAGES - 1) * step, turn + STAGES - 1);
-    landed[turn % STAGES].wait(turn / STAGES & 1);
-    const unsigned char* const halo = memory + turn % STAGES * STAGE_BYTES;
-    const Spot spot(tile);
+    const unsigned char* const halo = halos.take(tile, step, turn);
+    const Spot<TILE_P, TILE_Q> spot(tile);
     const i64 image = spot.image * OUT_STRIDE_N + channel;
 #pragma unroll 1
     for (int block = slice; block < BLOCKS_P * BLOCKS_Q; block += SLICES) {

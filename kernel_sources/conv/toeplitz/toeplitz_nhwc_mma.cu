@@ -18,7 +18,7 @@
 // halo check its elements, and a tile with one that is not finite is computed by its definition.
 #include "common/compute_type.cuh"
 #include "conv/geometry/boxed_gather_params.h"
-#include "conv/store/epilogue.cuh"
+#include "conv/store/boxed_epilogue.cuh"
 #include "conv/toeplitz/lay_out.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/matrix_load.cuh"
@@ -226,13 +226,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
   load_weights(params.common, channel, weights);
   block_barrier();
 
-  Epilogue epilogue;
-  epilogue.out = static_cast<output_t*>(params.common.out) + OUT_FIRST[0];
-  epilogue.z = static_cast<const output_t*>(params.common.z) + OUT_FIRST[0];
-  epilogue.bias = static_cast<const output_t*>(params.common.bias);
-  epilogue.alpha = static_cast<compute_t>(params.common.alpha);
-  epilogue.beta = static_cast<compute_t>(params.common.beta);
-  epilogue.coef = coefficients_of<compute_t>(params.common);
+  const Epilogue epilogue = boxed_epilogue(params);
   u32 box = 0;
 #pragma unroll 1
   for (u32 tile = boxes.first; tile < params.common.tiles; tile += boxes.step) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -19,6 +20,27 @@ constexpr std::int64_t most_threads = 256, most_runs = 128, most_sums = 64;
 // instead of 26.
 constexpr std::int64_t units_threads = 128;
 constexpr std::int64_t enough_memory = 56 * 1024;  // bytes of a block with several units
+
+// How many phases have pixels that alternate in rows of the output, which are contiguous.
+std::int64_t merged_phases(const Gather& gather) {
+  std::int64_t along = 1, down = 1;
+  for (const Gather::Phase& phase : gather.phases)
+    along = std::max(along, phase.position[2] + 1), down = std::max(down, phase.position[1] + 1);
+  const bool whole = gather.out_strides[4] == along &&
+                     static_cast<std::int64_t>(gather.phases.size()) == along * down &&
+                     gather.z_strides == gather.out_strides;
+  return whole ? along : 1;
+}
+
+// The problem's gather, with the phases whose pixels alternate in a row one after the other.
+Gather rows_gather(const ConvolutionProblem& problem) {
+  Gather gather = make_gather(problem);
+  if (merged_phases(gather) > 1)
+    std::ranges::sort(gather.phases, {}, [](const Gather::Phase& phase) {
+      return std::pair(phase.position[1], phase.position[2]);
+    });
+  return gather;
+}
 
 // The range of source positions of pixel 0's taps along height (1) or width (2), over all phases.
 struct Reach {
@@ -100,20 +122,22 @@ Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
   return tile;
 }
 
-// Elements of a store: a vector of 16 bytes if all rows allow it, else 1.
+// Elements of a store: a vector of up to 16 bytes that divides all rows.
 std::int64_t out_vector(const ConvolutionProblem& problem, const Gather& gather) {
-  const auto vector = quad_bytes / static_cast<std::int64_t>(size_of(problem.type()));
-  const auto whole = [&](const Dims& strides, std::int64_t first) {
-    return strides[4] == 1 && first % vector == 0 && strides[0] % vector == 0 &&
-           strides[1] % vector == 0 && strides[3] % vector == 0;
+  const auto bytes = static_cast<std::int64_t>(size_of(problem.type()));
+  const Dims& strides = gather.out_strides;
+  const auto fits = [&](std::int64_t vector) {
+    return problem.alignment >= vector * bytes && strides[0] % vector == 0 &&
+           strides[1] % vector == 0 && strides[3] % vector == 0 &&
+           std::ranges::all_of(gather.phases, [&](const Gather::Phase& phase) {
+             return (phase.out_first - phase.position[2]) % vector == 0;
+           });
   };
-  const bool fits = problem.alignment >= quad_bytes &&
-                    std::all_of(gather.phases.begin(), gather.phases.end(),
-                                [&](const Gather::Phase& phase) {
-                                  return whole(gather.out_strides, phase.out_first);
-                                }) &&
-                    (!problem.epilogue.residual || gather.z_strides == gather.out_strides);
-  return fits ? vector : 1;
+  const bool contiguous = strides[4] == merged_phases(gather) &&
+                          (!problem.epilogue.residual || gather.z_strides == gather.out_strides);
+  std::int64_t vector = contiguous ? quad_bytes / bytes : 1;
+  while (vector > 1 && !fits(vector)) vector /= 2;
+  return vector;
 }
 
 std::int64_t blocks_of(const ConvolutionProblem& problem, const Tile& tile) {
@@ -152,7 +176,7 @@ bool DepthwiseFmaEngine::is_for(const Problem& problem) const { return is_gather
 std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
                                                             const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
+  const Gather gather = rows_gather(problem);
   if (auto refused = refusal(problem, gather)) return *std::move(refused);
   const Tile tile = choose_tile(problem, gather);
 
@@ -188,6 +212,7 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
   add("PACK", tile.pack, "elements of the source that are copied at once");
   add("SHIFT", tile.shift, "those of a row's first copy that no pixel meets");
   add("THREAD_ROW", tile.row, "what a thread holds of a row");
+  add("MERGED", merged_phases(gather), "phases whose pixels alternate in a row of the output");
   add("OUT_VECTOR", vector, "elements that leave at once");
   add("ASYNC", problem.type() == compute_type(problem.type()), "element_t is compute_t");
   const auto divisor = [&](const char* name, std::int64_t value) {
@@ -207,7 +232,7 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
 
 double DepthwiseFmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
+  const Gather gather = rows_gather(problem);
   const Tile tile = choose_tile(problem, gather);
   std::int64_t taps = 0;
   for (const Gather::Phase& phase : gather.phases) taps += phase.tap_count();

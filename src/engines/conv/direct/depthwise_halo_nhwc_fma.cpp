@@ -1,7 +1,6 @@
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "core/integer.hpp"
@@ -15,23 +14,21 @@ namespace kiln {
 namespace {
 
 constexpr DepthwiseHaloTile all_tiles[] = {
-    {7, 2, 32},  {7, 2, 16},  {14, 2, 32}, {14, 2, 16}, {7, 4, 32}, {7, 4, 16},
-    {14, 4, 32}, {14, 4, 16}, {7, 7, 32},  {7, 7, 16},  {4, 4, 32}, {4, 4, 16},
+    {7, 2, 32}, {7, 2, 16},  {14, 2, 32}, {14, 2, 16}, {7, 4, 32},
+    {7, 4, 16}, {14, 4, 32}, {14, 4, 16}, {7, 7, 32},  {7, 7, 16},
+    {4, 4, 32}, {4, 4, 16},  {1, 8, 32},  {1, 8, 16},  {1, 4, 32},
 };
+
+// In layers of several rows, tiles of one row would read each row once for every row of the filter.
+bool suits(const DepthwiseHaloTile& tile, const Gather& gather) {
+  return tile.p > 1 || gather.phases.front().pixels[1] == 1;
+}
 
 constexpr std::int64_t pair = 2;  // channels of a thread
 constexpr std::int64_t stages = 2;
 constexpr std::int64_t block_threads = 256, most_box = 256;
 constexpr std::int64_t most_registers = 255, register_unit = 8;
 constexpr std::int64_t address_registers = 26;
-
-std::int64_t distance(const Gather& gather, int i) { return std::abs(gather.step[i]); }
-
-// Source positions along height (1) or width (2) that `pixels` pixels read.
-std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
-  return (pixels - 1) * gather.stride[i] +
-         (gather.phases.front().taps[i] - 1) * distance(gather, i) + 1;
-}
 
 // A tile laid on a problem.
 struct Layout {
@@ -47,8 +44,7 @@ struct Layout {
 
 std::int64_t registers_of(const Gather& gather, const DepthwiseHaloTile& tile, bool kept) {
   const Spatial& taps = gather.phases.front().taps;
-  const std::int64_t rows =
-      std::min(tile.p, ceil_div((taps[1] - 1) * distance(gather, 1) + 1, gather.stride[1]));
+  const std::int64_t rows = std::min(tile.p, ceil_div(places_met(gather, 1, 1), gather.stride[1]));
   return pair * (rows * tile.q + places_met(gather, 2, tile.q) +
                  (kept ? taps[1] * taps[2] : taps[2])) +
          address_registers;
@@ -117,15 +113,11 @@ std::int64_t pixel_tiles(const ConvolutionProblem& problem, const Layout& layout
   return problem.batch * layout.tiles_p * layout.tiles_q;
 }
 
-// Blocks for one tile of channels: as many as fit on the chip at once, or fewer if the
-// longest-running block would take no longer.
+// Blocks for one tile of channels.
 std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
                        const DeviceDescription& device) {
-  const std::int64_t tiles = pixel_tiles(problem, layout);
-  const std::int64_t places =
-      std::max<std::int64_t>(layout.resident * device.multiprocessors / layout.channel_tiles, 1);
-  return std::max<std::int64_t>(ceil_div(tiles, std::max<std::int64_t>(ceil_div(tiles, places), 1)),
-                                1);
+  return blocks_in_turn(pixel_tiles(problem, layout),
+                        layout.resident * device.multiprocessors / layout.channel_tiles);
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
@@ -179,6 +171,7 @@ std::variant<std::vector<Candidate>, Refusal> DepthwiseHaloNhwcFmaEngine::candid
     return Refusal{std::move(reason)};
   std::vector<Candidate> out;
   for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
+    if (!suits(all_tiles[i], gather)) continue;
     const std::optional<Layout> layout = lay(all_tiles[i], problem, gather, device);
     if (layout && pixel_tiles(problem, *layout) <= limit32 / 2)
       out.push_back({static_cast<int>(i), 1, seconds(problem, gather, *layout, device)});

@@ -20,6 +20,7 @@ constexpr std::int64_t most_row_sums = 128;   // the same, where a thread has on
 constexpr std::int64_t most_row_bytes = 192;  // registers of a thread for a row of x
 
 struct Tile {
+  std::int64_t vector;       // channels of dy of a thread
   std::int64_t q;            // pixels of dy in a unit
   std::int64_t filter_rows;  // rows of the filter of a thread
   std::int64_t lanes;        // vectors of channels of a block
@@ -38,27 +39,56 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
          (gather.phases.front().taps[2] - 1) * std::abs(gather.step[2]) + 1;
 }
 
-std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, std::int64_t q) {
-  return columns_met(gather, q) * group_inputs(problem.type(), gather) *
+bool is_depthwise(const Gather& gather) { return gather.channels == 1 && gather.rows == 1; }
+
+// Channels of x of a thread that has `vector` channels of dy.
+std::int64_t inputs_of(const ConvolutionProblem& problem, const Gather& gather,
+                       std::int64_t vector) {
+  return is_depthwise(gather) ? vector : group_inputs(problem.type(), gather);
+}
+
+std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, std::int64_t vector,
+                       std::int64_t q) {
+  return columns_met(gather, q) * inputs_of(problem, gather, vector) *
          static_cast<std::int64_t>(size_of(problem.type()));
 }
 
 // Registers for the sums of a row of the filter.
-std::int64_t row_sums(const ConvolutionProblem& problem, const Gather& gather) {
-  return channel_vector(problem.type()) * gather.channels * gather.phases.front().taps[2] *
-         compute_bytes(problem.type()) / 4;
+std::int64_t row_sums(const ConvolutionProblem& problem, const Gather& gather,
+                      std::int64_t vector) {
+  return vector * gather.channels * gather.phases.front().taps[2] * compute_bytes(problem.type()) /
+         4;
+}
+
+// Channels of dy of a thread: 16 bytes; where those of a depthwise filter's row would not fit into
+// registers, as many of them as do.
+std::int64_t vector_of(const ConvolutionProblem& problem, const Gather& gather) {
+  std::int64_t vector = channel_vector(problem.type());
+  while (is_depthwise(gather) && vector > 1 &&
+         (row_sums(problem, gather, vector) > most_row_sums ||
+          row_bytes(problem, gather, vector, 1) > most_row_bytes))
+    vector /= 2;
+  return vector;
 }
 
 Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
-  const std::int64_t registers = row_sums(problem, gather);
-  Tile tile{4, std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
-            depthwise_lanes(ceil_div(problem.groups * gather.rows, channel_vector(problem.type()))),
-            0, 0};
-  while (tile.q > 1 && row_bytes(problem, gather, tile.q) > most_row_bytes) tile.q /= 2;
+  const std::int64_t vector = vector_of(problem, gather);
+  const std::int64_t registers = row_sums(problem, gather, vector);
+  const bool whole = vector == channel_vector(problem.type());
+  Tile tile{.vector = vector,
+            .q = whole ? 4 : 8,
+            .filter_rows = std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
+            .lanes = depthwise_lanes(ceil_div(problem.groups * gather.rows, vector)),
+            .runs = 0,
+            .min_blocks = 0};
+  while (tile.q > 1 && row_bytes(problem, gather, vector, tile.q) > most_row_bytes) tile.q /= 2;
+  const auto element = static_cast<std::int64_t>(size_of(problem.type()));
+  constexpr std::int64_t narrow_registers = 16;  // more, for conversions and addresses
   const DepthwiseBlock block =
       depthwise_block(tile.filter_rows * registers +
-                      (row_bytes(problem, gather, tile.q) + tile.q * channel_vector_bytes) / 4);
+                      (row_bytes(problem, gather, vector, tile.q) + tile.q * vector * element) / 4 +
+                      (whole ? 0 : narrow_registers));
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
   return tile;
@@ -68,7 +98,7 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
                              const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
   FilterGradientTiles tiles;
-  tiles.block_rows = tile.lanes * channel_vector(problem.type());
+  tiles.block_rows = tile.lanes * tile.vector;
   tiles.filter_rows = tile.filter_rows;
   tiles.units = problem.batch * pixels[1] * ceil_div(pixels[2], tile.q);
   tiles.at_once = tile.runs;
@@ -81,13 +111,13 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
   if (std::string reason = group_rows_refusal(problem.type(), gather); !reason.empty())
     return reason;
-  if (row_sums(problem, gather) > most_row_sums)
+  const std::int64_t vector = vector_of(problem, gather);
+  if (const std::int64_t sums = row_sums(problem, gather, vector); sums > most_row_sums)
     return cat(gather.phases.front().taps[2], " taps in a row of the filter and ", gather.channels,
-               " channels a group take ", row_sums(problem, gather),
-               " registers; expected at most ", most_row_sums);
-  if (row_bytes(problem, gather, 1) > most_row_bytes)
+               " channels a group take ", sums, " registers; expected at most ", most_row_sums);
+  if (row_bytes(problem, gather, vector, 1) > most_row_bytes)
     return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
-               group_inputs(problem.type(), gather), " channels; expected at most ",
+               inputs_of(problem, gather, vector), " channels; expected at most ",
                most_row_bytes / static_cast<std::int64_t>(size_of(problem.type())), " elements");
   return "";
 }
@@ -105,6 +135,9 @@ double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, cons
   // How much faster L2, from which tiles of other filter rows read again, is than memory.
   constexpr double cache_share = 2;
   const Reached& reached = size_of(problem.type()) == 2 ? of_16_bits : of_others;
+  // Narrower vectors have not been measured yet: an eighth of the rates is assumed.
+  constexpr double narrow_share = 0.125;
+  const double share = tile.vector == channel_vector(problem.type()) ? 1 : narrow_share;
   const auto readings = static_cast<double>(ceil_div(problem.filter[1], tile.filter_rows));
   const Work work = work_of(problem, false);
   const double busy =
@@ -114,12 +147,12 @@ double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, cons
                  work.bytes * std::max(readings / cache_share, 1.0) / reached.memory_share, device),
              work.flops / 2 /
                  (reached.products_a_clock * clock_rate(device) * device.multiprocessors)) /
-         busy;
+         (busy * share);
 }
 
 void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
               const Tile& tile) {
-  const std::int64_t vector = channel_vector(problem.type()), bytes = compute_bytes(problem.type());
+  const std::int64_t vector = tile.vector, bytes = compute_bytes(problem.type());
   const std::int64_t elements = tiles_of(problem, gather, tile).elements(gather);
   spec.tile = cat(tile.lanes * vector, " channels, ", tile.filter_rows, " rows of the filter, ",
                   tile.q, " pixels a unit, ", tile.threads(), " threads");
@@ -130,7 +163,8 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   };
   const Spatial& pixels = gather.phases.front().pixels;
   add("VECTOR", vector, "channels of dy of a thread");
-  add("ACCESS", input_access(problem.type(), gather), "channels of x that are read at once");
+  add("ACCESS", is_depthwise(gather) ? vector : input_access(problem.type(), gather),
+      "channels of x that are read at once");
   add("LANES_C", tile.lanes, "vectors of channels of a block");
   add("RUNS", tile.runs, "threads that take units in turn");
   add("TILE_Q", tile.q, "pixels of dy of a unit");

@@ -1,7 +1,6 @@
 #include "engines/conv/grouped/grouped_halo_nhwc_mma.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "core/integer.hpp"
@@ -27,14 +26,6 @@ constexpr std::int64_t most_box = 256, most_stages = 3;
 constexpr std::int64_t most_resident = 2;  // blocks of 256 threads, of 128 registers each
 constexpr std::int64_t most_filter_registers = 64;
 constexpr std::int64_t block_shared_memory = 1024;  // that the driver takes for each block
-
-std::int64_t distance(const Gather& gather, int i) { return std::abs(gather.step[i]); }
-
-// Source positions along height (1) or width (2) that `pixels` pixels read.
-std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
-  return (pixels - 1) * gather.stride[i] +
-         (gather.phases.front().taps[i] - 1) * distance(gather, i) + 1;
-}
 
 // Products of a block of 16 pixels by 16 channels: steps, and products of each.
 std::int64_t steps_of(const Gather& gather) {
@@ -92,14 +83,11 @@ std::int64_t pixel_tiles(const ConvolutionProblem& problem, const Layout& layout
   return problem.batch * layout.tiles_p * layout.tiles_q;
 }
 
-// Blocks for one tile of channels: as many as fit on the chip at once, or fewer if the
-// longest-running block would take no longer.
+// Blocks for one tile of channels.
 std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
                        const DeviceDescription& device) {
-  const std::int64_t tiles = std::max<std::int64_t>(pixel_tiles(problem, layout), 1);
-  const std::int64_t places =
-      std::max<std::int64_t>(layout.resident * device.multiprocessors / layout.channel_tiles, 1);
-  return ceil_div(tiles, ceil_div(tiles, places));
+  return blocks_in_turn(pixel_tiles(problem, layout),
+                        layout.resident * device.multiprocessors / layout.channel_tiles);
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,

@@ -1,10 +1,13 @@
 #include "engines/conv/tile/boxed_source.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include "conv/geometry/boxed_gather_params.h"
+#include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
 
@@ -36,6 +39,16 @@ std::string boxes_refusal(const DeviceDescription& device) {
   if (device.kind != KILN_DEVICE_HOST && device.compute_capability < 90)
     return cat("the architecture is ", device.arch, "; the copy engine needs sm_90 or later");
   return copy_engine_refusal(device);
+}
+
+std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
+  return (pixels - 1) * gather.stride[i] +
+         (gather.phases.front().taps[i] - 1) * std::abs(gather.step[i]) + 1;
+}
+
+std::int64_t blocks_in_turn(std::int64_t tiles, std::int64_t places) {
+  const std::int64_t some = std::max<std::int64_t>(tiles, 1);
+  return ceil_div(some, ceil_div(some, std::max<std::int64_t>(places, 1)));
 }
 
 TensorMapSpec source_map(const ConvolutionProblem& problem, const Gather& gather,

@@ -13,6 +13,13 @@ namespace kiln {
 // The reason why a device cannot copy boxes by tensor maps (TMA); "" if it can.
 std::string boxes_refusal(const DeviceDescription& device);
 
+// Source positions along height (1) or width (2) that `pixels` pixels beside each other read.
+std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels);
+
+// Blocks that take so many tiles in turn: as many as the chip has places for, or fewer if the
+// longest-running block would take no longer; at least one.
+std::int64_t blocks_in_turn(std::int64_t tiles, std::int64_t places);
+
 // A box of one image of a channels-last tensor.
 struct PixelsBox {
   std::int64_t channels, columns, rows;

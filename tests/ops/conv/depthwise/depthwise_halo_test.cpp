@@ -26,12 +26,14 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine
 BOOST_AUTO_TEST_SUITE(depthwise_halo, *boost::unit_test::precondition(has_copy_engine))
 
 // All tiles of a problem, even if mostly idle: more images than a block takes at once, a partial
-// tile of channels, pixels that end within a thread, rows that end within a strip.
+// tile of channels, pixels that end within a thread, rows that end within a strip, layers of one
+// row.
 BOOST_AUTO_TEST_CASE(tiles) {
   std::set<int> seen;
   std::size_t turn = 0;
   for (const char* line : {"g72mb3ic72ih16iw17oc72kh3ph1", "g48mb2ic48ih15iw30oc48kh5ph2",
-                           "g40mb2ic40ih9iw70oc40kh3ph1sh2sw2", "g8mb5ic8ih20iw15oc8kh7ph3"}) {
+                           "g40mb2ic40ih9iw70oc40kh3ph1sh2sw2", "g8mb5ic8ih20iw15oc8kh7ph3",
+                           "g72mb3ic72iw77oc72kw31pw15"}) {
     OperationCase item = integers_of(nhwc(line, types[turn++ % std::size(types)]));
     item.scalars = {.alpha = 2, .beta = -1};
     item.fill_integers(7, 2);

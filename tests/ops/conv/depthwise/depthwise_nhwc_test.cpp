@@ -70,6 +70,24 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
     }
 }
 
+// Long depthwise filters, of which a thread has fewer channels: four, two and one.
+BOOST_AUTO_TEST_CASE(filter_gradients_of_long_filters) {
+  std::size_t turn = 0;
+  for (const char* line : {"g72mb2ic72iw77oc72kw21pw10", "g24mb2ic24ih5iw30oc24kh3kw19ph1pw9",
+                           "g16mb1ic16iw90oc16kw17pw16dw1"})
+    for (DataType type : all_types) {
+      const OperationCase item =
+          integers_in_turn(nhwc(line, type, ConvolutionPass::wgrad, mode_in_turn(turn)), turn);
+      check_split(of_filters, item, split_in_turn(turn++));
+    }
+  for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF}) {
+    const ConvolutionProblem problem =
+        nhwc("g40mb3ic40iw100oc40kw31pw15", type, ConvolutionPass::wgrad);
+    check_split(of_filters, integers_of(problem), split_in_turn(turn++));
+    check_uniform(problem, of_filters.name(), 4);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(random_numbers_of_every_type) {
   for (DataType type : all_types) {
     check_uniform(nhwc("g40mb2ic40ih9iw7oc40kh3ph1", type), engine.name(), 3);
