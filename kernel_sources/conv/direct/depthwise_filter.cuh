@@ -9,22 +9,35 @@
 template <int PHASE, int BLOCK_CHANNELS, int THREADS>
 device_inline void load_filter(const GatherParams& params, int first_channel, compute_t* filter) {
   constexpr int TAPS = FILTER_R[PHASE] * FILTER_S[PHASE];
+  constexpr int ELEMENTS = TAPS * CHANNELS * BLOCK_CHANNELS;
+  // Reads of a thread that are under way at once: one at a time, a 7x7 filter of 192 channels waits
+  // for memory 40 times before the first product.
+  constexpr int TURNS = (ELEMENTS + THREADS - 1) / THREADS, READS = TURNS < 8 ? TURNS : 8;
+  if constexpr (ELEMENTS == 0) return;  // a phase without taps
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
 #pragma unroll 1
-  for (int i = thread_x(); i < TAPS * CHANNELS * BLOCK_CHANNELS; i += THREADS) {
-    // Neighbouring threads read neighbouring taps of a channel, which are usually contiguous.
-    const int line = i / TAPS, tap = i - line * TAPS;
-    const int channel = line / CHANNELS, in = line % CHANNELS;
-    const int row = tap / FILTER_S[PHASE], column = tap - row * FILTER_S[PHASE];
-    const int r = STEP_H < 0 ? FILTER_R[PHASE] - 1 - row : row;
-    const int s = STEP_W < 0 ? FILTER_S[PHASE] - 1 - column : column;
-    const int at = first_channel + channel;
-    filter[(tap * CHANNELS + in) * BLOCK_CHANNELS + channel] =
-        at < GROUPS * ROWS
-            ? to_compute(
-                  w[static_cast<i64>(at / ROWS) * W_STRIDE_GROUP +
-                    static_cast<i64>(at % ROWS) * W_STRIDE_ROW + static_cast<i64>(in) * W_STRIDE_C +
-                    static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S])
-            : compute_t(0);
+  for (int first = thread_x(); first < ELEMENTS; first += READS * THREADS) {
+    element_t read[READS] = {};
+#pragma unroll
+    for (int k = 0; k < READS; ++k) {
+      // Neighbouring threads read neighbouring taps of a channel, which are usually contiguous.
+      const int i = first + k * THREADS, line = i / TAPS, tap = i - line * TAPS;
+      const int in = line % CHANNELS, at = first_channel + line / CHANNELS;
+      const int row = tap / FILTER_S[PHASE], column = tap - row * FILTER_S[PHASE];
+      const int r = STEP_H < 0 ? FILTER_R[PHASE] - 1 - row : row;
+      const int s = STEP_W < 0 ? FILTER_S[PHASE] - 1 - column : column;
+      if (i < ELEMENTS && at < GROUPS * ROWS)
+        read[k] =
+            w[static_cast<i64>(at / ROWS) * W_STRIDE_GROUP +
+              static_cast<i64>(at % ROWS) * W_STRIDE_ROW + static_cast<i64>(in) * W_STRIDE_C +
+              static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S];
+    }
+#pragma unroll
+    for (int k = 0; k < READS; ++k) {
+      const int i = first + k * THREADS, line = i / TAPS, tap = i - line * TAPS;
+      if (i < ELEMENTS)
+        filter[(tap * CHANNELS + line % CHANNELS) * BLOCK_CHANNELS + line / CHANNELS] =
+            to_compute(read[k]);
+    }
   }
 }

@@ -3,17 +3,28 @@
 // type.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "engines/engine.hpp"
 
 namespace kiln {
 
-class DepthwiseNhwcFmaEngine final : public OneKernelEngine {
+// Rows and columns of pixels of a thread; the most vectors of channels, and threads, of a block.
+struct DepthwiseNhwcTile {
+  std::int64_t p, q, lanes, threads;
+};
+
+class DepthwiseNhwcFmaEngine final : public Engine {
  public:
+  static std::span<const DepthwiseNhwcTile> tiles();
+
   const char* name() const override { return "depthwise_nhwc_fma"; }
   bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
-  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(
+      const Problem& problem, const DeviceDescription& device) const override;
+  Proposal make(const Problem& problem, const DeviceDescription& device,
+                Candidate candidate) const override;
 };
 
 }  // namespace kiln
