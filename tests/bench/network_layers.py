@@ -39,6 +39,9 @@ NETWORKS = {
     "r2plus1d_18": (vision("r2plus1d_18"), (4, 3, 16, 112, 112)),
     "darknet53": (image_model("darknet53"), (32, 3, 256, 256)),
     "hrnet_w18": (image_model("hrnet_w18"), (32, 3, 224, 224)),
+    "mobilenet_v2": (vision("mobilenet_v2"), (32, 3, 224, 224)),
+    "efficientnet_b0": (vision("efficientnet_b0"), (32, 3, 224, 224)),
+    "convnext_tiny": (vision("convnext_tiny"), (32, 3, 224, 224)),
 }
 
 
@@ -58,9 +61,9 @@ def name_of(layer, x):
             f"{f' g{layer.groups}' if layer.groups > 1 else ''}{f' d{max(layer.dilation)}' if max(layer.dilation) > 1 else ''}")
 
 
-def convolutions(network):
+def convolutions(network, batch):
     """Of each distinct one: its name and line, in the order in which they run."""
-    make, shape = NETWORKS[network]
+    make, (_, *image) = NETWORKS[network]
     found = {}
 
     def note(layer, inputs, output):
@@ -70,7 +73,7 @@ def convolutions(network):
     for module in model.modules():
         if isinstance(module, (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)) and not isinstance(module.padding, str):
             module.register_forward_hook(note)
-    model(torch.empty(shape, device="meta"))
+    model(torch.empty(batch, *image, device="meta"))
     return list(found.items())
 
 
@@ -86,17 +89,22 @@ def main():
     parser.add_argument("--networks", default=",".join(NETWORKS), help="some of them, separated by ','; default: all")
     parser.add_argument("--layers", type=int, default=12, help="of each network, at least 2; default: 12")
     parser.add_argument("--type", default="f16")
+    parser.add_argument("--layout", default="nhwc", choices=("nchw", "nhwc"))
+    parser.add_argument("--math", default="default", help="of f32: default or tf32")
+    parser.add_argument("--batch", type=int, help="of every network; default: its own")
     arguments = parser.parse_args()
     with arguments.out.open("w", newline="", encoding="utf-8") as file:
         file.write(f"# layers of networks: torchvision {torchvision.__version__.split('+')[0]}, timm {timm.__version__}\n")
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for network in arguments.networks.split(","):
-            for line, layer in evenly(convolutions(network), max(2, arguments.layers)):
+            batch = arguments.batch or NETWORKS[network][1][0]
+            for line, layer in evenly(convolutions(network, batch), max(2, arguments.layers)):
                 for direction in ("fwd", "dgrad", "wgrad"):
-                    writer.writerow({"suite": network, "layer": layer, "batch": NETWORKS[network][1][0],
+                    writer.writerow({"suite": network, "layer": layer, "batch": batch,
                                      "operation": "conv", "direction": direction, "type": arguments.type,
-                                     "layout": "nhwc", "math": "default", "contestant": "kiln", "problem": line})
+                                     "layout": arguments.layout, "math": arguments.math, "contestant": "kiln",
+                                     "problem": line})
 
 
 if __name__ == "__main__":
