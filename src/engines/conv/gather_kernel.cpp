@@ -25,8 +25,8 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
   add("element_t", kernel_type(problem.type()));
   add("output_t", kernel_type(problem.result_type()));
   add("compute_t", kernel_type(compute_type(problem.type())));
-  add("CHANNELS", gather.channels, "of one group, summed over");
-  add("ROWS", gather.rows, "of one group, in the output");
+  add("CHANNELS", gather.channels, "channels of a group that are summed over");
+  add("ROWS", gather.rows, "channels of a group in the output");
   for (int i = 0; i < 3; ++i) {
     add(cat("SOURCE_", axis[i]), gather.source[i]);
     add(cat("STRIDE_", axis[i]), gather.stride[i]);
@@ -58,12 +58,13 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
   add("W_STRIDE_GROUP", gather.w_group);
   add_strides("OUT", {"N", "ROW", "O", "P", "Q"}, gather.out_strides);
   add_strides("Z", {"N", "ROW", "O", "P", "Q"}, gather.z_strides);
-  add("RESIDUAL", problem.epilogue.residual, "beta scales z; else what the output held");
-  add("RESIDUAL_LAST", problem.epilogue.residual_last, "added after the activation");
+  add("RESIDUAL", problem.epilogue.residual,
+      "beta scales the tensor z; else the output's old values");
+  add("RESIDUAL_LAST", problem.epilogue.residual_last, "beta's term is added after the activation");
   add("BIAS", problem.epilogue.bias);
   add("BIAS_STRIDE", problem.bias_stride);
   add("ACTIVATION", static_cast<std::int64_t>(problem.epilogue.activation.mode),
-      "as kilnActivationMode_t has them");
+      "a value of kilnActivationMode_t");
   return out;
 }
 

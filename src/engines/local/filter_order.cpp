@@ -64,8 +64,9 @@ Refusal no_filter_order() {
 }
 
 void add_filter_order(KernelSpec& kernel, const FilterOrder& order, const LocalProblem& problem) {
-  kernel.constants.push_back({"TAPS_INNER", order.taps_inner, "columns are [channel][tap]"});
-  kernel.constants.push_back({"ROWS_INNER", order.rows_inner, "filters lie side by side"});
+  kernel.constants.push_back(
+      {"TAPS_INNER", order.taps_inner, "columns are ordered [channel][tap]"});
+  kernel.constants.push_back({"ROWS_INNER", order.rows_inner, "filters are contiguous"});
   kernel.constants.push_back({"COLUMN_STRIDE", order.column_stride, ""});
   kernel.alignment = static_cast<std::size_t>(order.vector) * size_of(problem.conv.w_type);
 }

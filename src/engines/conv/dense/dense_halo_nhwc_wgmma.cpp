@@ -169,11 +169,12 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const Convol
   add_dense_space(spec.constants, gather);
   add_dense_lines(spec.constants, lines, problem);
   add("MAY_LACK_TAPS", false);
-  add("BLOCK_RIGHT", std::int64_t{patch.pixels()}, "pixels of a patch");
+  add("BLOCK_RIGHT", std::int64_t{patch.pixels()}, "pixels of a patch: columns of operand B");
   add("FILTER_SLOTS", layout.filter_slots);
   add("HALO_SLOTS", halo_slots);
   add("SHARED_BYTES", layout.shared_memory);
-  add("FILTER_BY_CHANNELS", filter_by_channels(gather), "rows of w lie side by side");
+  add("FILTER_BY_CHANNELS", filter_by_channels(gather),
+      "the rows of w are contiguous, not its channels");
   add("MAPS", dense_map_count(problem, gather));
   add_dense_promotion(spec.constants, steps_of(gather), lines.channels);
   add_sum_registers(spec.constants, 1, patch.pixels() / 8, false, "f32");

@@ -220,33 +220,35 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   add_dense_space(spec.constants, gather);
   add_dense_lines(spec.constants, layout.lines, problem);
   const bool lacks_taps = gather.phases.back().tap_count() == 0;
-  add("MAY_LACK_TAPS", lacks_taps, "some pixels meet no tap");
-  add("CHANNEL_STEPS", ceil_div(gather.channels, layout.lines.channels), "of a tap");
+  add("MAY_LACK_TAPS", lacks_taps, "some phase has no tap: the sums of its pixels are 0");
+  add("CHANNEL_STEPS", ceil_div(gather.channels, layout.lines.channels),
+      "steps of the reduction in a tap");
   add("ROW_TILES", row_tiles(tile, gather));
   add("PLANE_TILES",
       planar_ ? ceil_div(gather.phases.front().out_pixels(), tile.pixels() / images) : 1,
-      "PLANAR: of an image, or of IMAGES");
+      "PLANAR: tiles of pixels in an image, or in IMAGES of them");
   add("PIXELS_LEFT", tile.pixels_left);
-  add("PLANAR", planar_, "pixels of a channel lie side by side");
-  add("IMAGES", images, "PLANAR: of a tile");
+  add("PLANAR", planar_, "channels first: the pixels of a channel are contiguous");
+  add("IMAGES", images, "PLANAR: images in a tile");
   add("STORE_PIXELS", planar_ ? 0 : dense_store_pixels(problem, gather),
-      "side by side, that a thread stores at a time");
+      "contiguous pixels in one store of a thread; 0: TMA stores");
   add("SLAB_PIXEL_LINE", std::int64_t{tile.line_pixels(size_of(problem.type()))},
-      "of a line of results whose pixels lie side by side");
-  add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups that multiply");
-  add("LEFT", std::int64_t{tile.left}, "operands of 64 rows of each");
+      "pixels in a line of results, where these are contiguous");
+  add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups of a block that multiply");
+  add("LEFT", std::int64_t{tile.left}, "operands A, of 64 rows each, of a warpgroup");
   add("BLOCK_RIGHT", std::int64_t{tile.right});
   add("STAGES", std::int64_t{layout.stages});
-  add("SLABS", std::int64_t{layout.slabs}, "of results on their way out, of each warpgroup");
+  add("SLABS", std::int64_t{layout.slabs}, "buffers of results that TMA stores, of a warpgroup");
   add("SHARED_BYTES", std::int64_t{layout.shared_memory});
   add("PRODUCER_REGISTERS", std::int64_t{registers_of(tile).producer});
   add("CONSUMER_REGISTERS", std::int64_t{registers_of(tile).consumer});
-  add("FILTER_BY_CHANNELS", filter_by_channels(gather), "rows of w lie side by side");
+  add("FILTER_BY_CHANNELS", filter_by_channels(gather),
+      "the rows of w are contiguous, not its channels");
   const Spatial& pixels = gather.phases.front().pixels;
   const bool line = std::all_of(
       gather.phases.begin(), gather.phases.end(),
       [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
-  add("OUT_IN_LINE", line, "all pixels of the output are equally far apart");
+  add("OUT_IN_LINE", line, "one stride leads from each pixel of the output to the next");
   add("Z_IN_LINE", problem.epilogue.residual && in_line(problem.z_strides, pixels));
   add("MAPS", planar_ ? (problem.epilogue.residual ? 4 : 3) : dense_map_count(problem, gather));
   add_dense_promotion(spec.constants,

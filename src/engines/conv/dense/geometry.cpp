@@ -111,15 +111,17 @@ DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, 
 
 void add_dense_lines(std::vector<Constant>& constants, const DenseLines& lines,
                      const ConvolutionProblem& problem) {
-  constants.push_back({"STEP_CHANNELS", lines.channels, "of a line of shared memory"});
-  constants.push_back({"ROW_LINE", lines.rows, "rows of a pixel in a line of it"});
-  constants.push_back({"GROUPS", problem.groups, "of channels"});
+  constants.push_back({"STEP_CHANNELS", lines.channels,
+                       "channels in a line of shared memory, a step of the reduction"});
+  constants.push_back({"ROW_LINE", lines.rows, "rows of the output in a line of shared memory"});
+  constants.push_back({"GROUPS", problem.groups, "groups of channels"});
   constants.push_back({"GROUPS_IN_ROWS", problem.pass == ConvolutionPass::fprop, ""});
 }
 
 void add_dense_space(std::vector<Constant>& constants, const Gather& gather) {
-  constants.push_back({"SPACE", std::int64_t{dense_space(gather)}, "dimensions of it"});
-  constants.push_back({"APART_D", std::abs(gather.step[0]), "from tap to tap, whichever way"});
+  constants.push_back({"SPACE", std::int64_t{dense_space(gather)}, "spatial dimensions"});
+  constants.push_back(
+      {"APART_D", std::abs(gather.step[0]), "planes of the source from tap to tap, without sign"});
   constants.push_back({"APART_H", std::abs(gather.step[1]), ""});
   constants.push_back({"APART_W", std::abs(gather.step[2]), ""});
 }
@@ -211,7 +213,8 @@ std::int64_t dense_promotion(std::int64_t channels) { return dense_run / channel
 void add_dense_promotion(std::vector<Constant>& constants, std::int64_t steps,
                          std::int64_t channels) {
   const std::int64_t run = dense_promotion(channels);
-  constants.push_back({"PROMOTE", steps > run ? run : 0, "steps"});
+  constants.push_back(
+      {"PROMOTE", steps > run ? run : 0, "steps of the reduction between promotions"});
   constants.push_back({"PROMOTE_LOCAL", steps > run, ""});
 }
 

@@ -202,13 +202,13 @@ Proposal DepthwiseHaloNhwcFmaEngine::make(const Problem& any, const DeviceDescri
   add("TILE_P", layout.tile.p, "rows of pixels of a thread");
   add("TILE_Q", layout.tile.q);
   add("LANES_C", layout.lanes, "pairs of channels of a block");
-  add("COLUMNS", layout.columns, "threads of a block along a row");
-  add("STRIPS", layout.strips, "and down a column");
+  add("COLUMNS", layout.columns, "threads of a block along a row of pixels");
+  add("STRIPS", layout.strips, "threads of a block down a column of pixels");
   add("STAGES", stages, "halos in shared memory");
-  add("TILES_P", layout.tiles_p, "of an image");
+  add("TILES_P", layout.tiles_p, "tiles down an image");
   add("TILES_Q", layout.tiles_q);
   add("CHANNEL_TILES", layout.channel_tiles);
-  add("WEIGHTS_KEPT", layout.weights_kept, "in registers");
+  add("WEIGHTS_KEPT", layout.weights_kept, "the filter's weights stay in registers");
   add("MIN_BLOCKS", layout.resident);
   add("SHARED_BYTES", layout.shared_memory);
 

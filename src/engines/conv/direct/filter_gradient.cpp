@@ -83,7 +83,7 @@ KernelSpec filter_gradient_spec(const char* engine, const char* file, const char
       {"compute_t", kernel_type(compute_type(problem.type())), ""},
       {"GROUPS", problem.groups, ""},
       {"CHANNELS", tiles.channels(gather), "of x, of each group, of a block"},
-      {"GROUP_CHANNELS", gather.channels, "of x"},
+      {"GROUP_CHANNELS", gather.channels, "channels of x of a group"},
       {"ROWS", gather.rows, "channels of dy, of a group"},
       {"TAPS_T", phase.taps[0], ""},
       {"TAPS_R", phase.taps[1], ""},
@@ -117,7 +117,7 @@ void add_filter_gradient_geometry(KernelSpec& spec, const Gather& gather) {
   add("STRIDE_W", gather.stride[2]);
   add("STEP_H", gather.step[1]);
   add("STEP_W", gather.step[2]);
-  add("LOWER_H", lower(1), "the lowest tap of the first pixel");
+  add("LOWER_H", lower(1), "row of x that the lowest tap of pixel 0 meets");
   add("LOWER_W", lower(2));
   add("SOURCE_STRIDE_N", gather.source_strides[0]);
   add("SOURCE_STRIDE_H", gather.source_strides[3]);
@@ -136,7 +136,7 @@ Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
   const std::int64_t elements = count * tiles.elements(gather);
   Proposal out;
   out.kernel = std::move(spec);
-  out.kernel.constants.push_back({"PARTIAL", partial, "sums go to the workspace"});
+  out.kernel.constants.push_back({"PARTIAL", partial, "partial sums go to the workspace"});
   if (partial) out.kernel.tile += ", two steps";
 
   DepthwiseWgradParams params{};

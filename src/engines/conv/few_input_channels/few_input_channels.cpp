@@ -360,9 +360,9 @@ KernelSpec FewInputChannelsMmaEngine::make_spec(const ConvolutionProblem& proble
   const int run_m = run_m_of(gather, shape);
   add_fragment_constants(spec.constants, shape, problem, run_m);
   add_line_store_constants(spec.constants, problem, gather, tile.columns, run_m, run_n);
-  add("BAND_ROWS", tile.rows, "of pixels, in a tile");
+  add("BAND_ROWS", tile.rows, "rows of pixels in a tile");
   add("BAND_COLUMNS", tile.columns);
-  add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "of the source's pixels, side by side");
+  add("PIXEL_ELEMENTS", tile.lines.pixel_elements, "contiguous elements of a pixel of the source");
   add_lines_constants(spec.constants, tile.lines);
   // The tensor cores round sums toward zero, so 3xTF32 sums are promoted to stay as exact as f32's
   // own sums. Sums of other types are never long enough here for this to matter
@@ -371,7 +371,7 @@ KernelSpec FewInputChannelsMmaEngine::make_spec(const ConvolutionProblem& proble
   add_split_constants(spec.constants, tile.split, reduction);
   add_checked_constant(spec.constants, problem, true, false);
   add("PROMOTE", tile.split ? promotion_run(reduction) / fragment_words : std::int64_t{0},
-      "fragments");
+      "fragments of the reduction between promotions");
   add("PROMOTE_LOCAL", false);
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_magic(static_cast<std::uint32_t>(value), limit32));

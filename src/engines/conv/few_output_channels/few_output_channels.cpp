@@ -169,22 +169,24 @@ KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& probl
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
   add_fragment_constants(spec.constants, tile.shape, problem, 1);
-  add("FILTER_PLANES", tile.planes, "of 16 bytes of channels");
+  add("FILTER_PLANES", tile.planes, "the filter lies in planes of 16 bytes of channels, for wgmma");
   if (tile.planes) add_warpgroup_instruction(spec.constants, tile.shape.n);
   add_line_store_constants(spec.constants, problem, gather, 1, 1, 1);
-  add("TILE_P", tile.rows, "rows of pixels");
-  add("TILE_Q", tile.columns, "columns of the source");
-  add("STRIPS", tile.strips, "of columns of the source");
-  add("STRIP_STEP", tile.strip_step, "from one to the next");
-  add("CHUNK_STEPS", tile.chunk_steps, "of 32 bytes");
-  add("COPY_BYTES", tile.copy_bytes, "of the source");
-  add("ROW_PHASES", united.row_phases, "along the height");
-  add("COLUMN_PHASES", united.column_phases, "along the width");
-  add("TAPS_IN_ROW", tile.taps_in_row, "of all phases along the width");
-  add("TILE_LINES", tile.lines, "output channels, each of every phase along the height, of a tile");
-  add("LINE_GROUPS", tile.line_groups, "tiles that have all lines");
-  add("EXCHANGE_LINES", tile.exchange_lines, "whose sums go out together");
-  add("LOAD_FRAGMENTS", tile.load_fragments, "from one share of a stage's copies to the next");
+  add("TILE_P", tile.rows, "rows of output pixels of a tile");
+  add("TILE_Q", tile.columns, "columns of the source of a tile");
+  add("STRIPS", tile.strips, "strips of columns that the source is cut into");
+  add("STRIP_STEP", tile.strip_step, "columns from one strip to the next");
+  add("CHUNK_STEPS", tile.chunk_steps, "fragments, 32 bytes of channels each, in a chunk");
+  add("COPY_BYTES", tile.copy_bytes, "bytes in one copy of the source");
+  add("ROW_PHASES", united.row_phases, "phases along the height");
+  add("COLUMN_PHASES", united.column_phases, "phases along the width");
+  add("TAPS_IN_ROW", tile.taps_in_row,
+      "taps in a row of the filter, over all phases along the width");
+  add("TILE_LINES", tile.lines, "lines of a tile: pairs of an output channel and a phase");
+  add("LINE_GROUPS", tile.line_groups, "tiles that together have all lines");
+  add("EXCHANGE_LINES", tile.exchange_lines,
+      "lines whose sums pass through shared memory together");
+  add("LOAD_FRAGMENTS", tile.load_fragments, "fragments between two shares of a stage's copies");
   add_split_constants(spec.constants, tile.split, united.reduction);
   // A phase's missing rows of taps are zeros in its filters, and zero times infinity is NaN.
   add_checked_constant(spec.constants, problem, true, false, united.gaps);

@@ -174,15 +174,15 @@ Proposal GroupedHaloNhwcMmaEngine::make(const Problem& any, const DeviceDescript
   add("GROUP", gather.rows, "channels of a group");
   add("GROUPS", problem.groups);
   add("ALL_CHANNELS", problem.groups * gather.rows);
-  add("OCTETS", tile.octets, "of channels of a block");
+  add("OCTETS", tile.octets, "octets of channels of a block");
   add("SLICES", tile.slices, "warps that share the pixels");
   add("TILE_P", tile.p, "rows of pixels of a tile");
   add("TILE_Q", tile.q);
-  add("TILES_P", layout.tiles_p, "of an image");
+  add("TILES_P", layout.tiles_p, "tiles down an image");
   add("TILES_Q", layout.tiles_q);
   add("CHANNEL_TILES", layout.channel_tiles);
   add("HALO_W", layout.halo_columns, "columns of a halo");
-  add("STAGE_BYTES", layout.stage_bytes, "of a halo, and what is read beyond it");
+  add("STAGE_BYTES", layout.stage_bytes, "bytes of a halo and of what is read beyond it");
   add("STAGES", layout.stages, "halos in shared memory");
   add("MIN_BLOCKS", layout.resident);
   add("SHARED_BYTES", layout.shared_memory);

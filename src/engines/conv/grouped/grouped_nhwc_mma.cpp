@@ -144,12 +144,12 @@ std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
   add("GROUP", gather.rows, "channels of a group");
   add("GROUPS", problem.groups);
   add("ALL_CHANNELS", problem.groups * gather.rows);
-  add("OCTETS", tile.octets, "of channels of a block");
-  add("WARPS_P", tile.warps_p(), "of 32 pixels");
+  add("OCTETS", tile.octets, "octets of channels of a block");
+  add("WARPS_P", tile.warps_p(), "warps of a block that take different pixels, 32 each");
   add("TILE_P", tile.p, "rows of pixels of a block");
   add("TILE_Q", tile.q);
   add("CHANNEL_TILES", channel_tiles);
-  add("STAGE_BYTES", tile.stage_bytes(), "of a halo");
+  add("STAGE_BYTES", tile.stage_bytes(), "bytes of a halo");
   add("MOST_STEPS", steps_of(gather));
   add("MIN_BLOCKS", tile.min_blocks());
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));

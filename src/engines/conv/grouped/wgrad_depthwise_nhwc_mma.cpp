@@ -177,12 +177,12 @@ void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gat
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  add("OCTETS", tile.octets, "of channels of a block");
+  add("OCTETS", tile.octets, "octets of channels of a block");
   add("SLICES", tile.slices, "warps that share the columns");
   add("SPLITS", tile.splits, "warps that share the taps of a row");
   add("TILE_P", tile.p, "rows of pixels of a tile");
-  add("COLUMN_BLOCKS", tile.columns, "16 columns of pixels each");
-  add("TILES_P", ceil_div(pixels[1], tile.p), "of an image");
+  add("COLUMN_BLOCKS", tile.columns, "blocks of 16 columns of pixels");
+  add("TILES_P", ceil_div(pixels[1], tile.p), "tiles down an image");
   add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
   add("MIN_BLOCKS", tile.resident);
   add("SHARED_BYTES", tile.shared_memory);

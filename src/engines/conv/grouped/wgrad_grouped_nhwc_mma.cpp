@@ -155,7 +155,7 @@ void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gat
     spec.constants.push_back({name, value, comment});
   };
   const Spatial& pixels = gather.phases.front().pixels;
-  add("OCTETS", tile.octets, "of channels of x, of a block");
+  add("OCTETS", tile.octets, "octets of channels of x of a block");
   add("SLICES", tile.slices(), "warps that have the same channels");
   add("TILE_P", tile.p, "rows of pixels of a tile");
   add("TILE_Q", tile.q);

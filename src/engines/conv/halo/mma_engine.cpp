@@ -138,17 +138,18 @@ KernelSpec HaloMmaEngine::make_spec(const HaloMmaTile& tile, const ConvolutionPr
   const int run_n = shape.columns_left ? 1 : 2;
   add_fragment_constants(spec.constants, fragment_shape(shape), problem, run_m, run_n);
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
-  add("STAGES", std::int64_t{shape.stages}, "of the filter");
-  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
+  add("STAGES", std::int64_t{shape.stages}, "stages of the filter in shared memory");
+  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps},
+      "fragments, 32 bytes of channels each, in a chunk");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
-  add("FILTER_PAD", transposed_pad(tile.element), "bytes");
-  add("STAGED_STORE", tile.staged, "sums leave together");
+  add("FILTER_PAD", transposed_pad(tile.element), "bytes of padding of a line of the filter");
+  add("STAGED_STORE", tile.staged, "all sums are stored together, through shared memory");
   if (tile.staged) {
     add_staged_store_constants(spec.constants, problem, gather);
   } else {
     add_line_store_constants(spec.constants, problem, gather, tile.strip, run_m, run_n);
-    add("STORE_VECTOR", std::int64_t{1}, "of a staged store");
+    add("STORE_VECTOR", std::int64_t{1}, "rows in one store");
   }
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
@@ -156,9 +157,9 @@ KernelSpec HaloMmaEngine::make_spec(const HaloMmaTile& tile, const ConvolutionPr
   add_checked_constant(spec.constants, problem, true, tile.scalar_copies());
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
-  add("STRIP", tile.strip, "columns of pixels");
+  add("STRIP", tile.strip, "columns of pixels of a strip");
   add("WHOLE_STRIPS", tile.strip * tile.strips == phase.pixels[2]);
-  add("IMAGE_ROWS", tile.image_rows, "of the source, padding included");
+  add("IMAGE_ROWS", tile.image_rows, "source rows that an image's pixels read, padding included");
   add("HALO_ROWS", tile.halo_rows);
   add("HALO_COLUMNS", tile.halo_columns);
   add("HALO_STAGES", std::int64_t{tile.halo_stages});

@@ -110,12 +110,14 @@ KernelSpec HaloWgmmaEngine::make_spec(const HaloWgmmaTile& tile, const Convoluti
                                 .thread_n = shape.n / shape.groups_n / 4,
                                 .min_blocks = shape.min_blocks};
   add_fragment_constants(spec.constants, fragments, problem, run_m);
-  add("STAGES", std::int64_t{shape.stages}, "of the filter");
-  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps}, "of 32 bytes");
+  add("STAGES", std::int64_t{shape.stages}, "stages of the filter in shared memory");
+  add("CHUNK_STEPS", std::int64_t{shape.chunk_steps},
+      "fragments, 32 bytes of channels each, in a chunk");
   add("TAP_GROUP", std::int64_t{tile.tap_group}, "taps in a stage of the filter");
   add("FILTER_ROWS_INNER", tile.filter_rows_inner);
-  add("FILTER_PAD", transposed_pad(tile.element), "bytes");
-  add("FILTER_PLANE", tile.filter_plane(), "rows of 16 bytes from one plane to the next; or 0");
+  add("FILTER_PAD", transposed_pad(tile.element), "bytes of padding of a line of the filter");
+  add("FILTER_PLANE", tile.filter_plane(),
+      "rows of 16 bytes from one plane of the filter to the next, or 0");
   add_staged_store_constants(spec.constants, problem, gather);
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
@@ -123,10 +125,13 @@ KernelSpec HaloWgmmaEngine::make_spec(const HaloWgmmaTile& tile, const Convoluti
   add_checked_constant(spec.constants, problem, true, tile.scalar_copies());
   add_promotion_constants(spec.constants, problem, reduction, reduction, shape.chunk_steps);
 
-  add("STRIPS", std::int64_t{shape.strips}, "side by side in a tile");
-  add("LINE_ROWS", tile.rows, "of an image, with what lies between images or beyond the output");
+  add("STRIPS", std::int64_t{shape.strips},
+      "adjacent strips of 8 columns in a tile; 0: a tile is a run of a line");
+  add("LINE_ROWS", tile.rows,
+      "rows of an image in the line of all pixels, gaps between images included");
   add("LINE_COLUMNS", tile.columns);
-  add("HALO_PLANE", tile.plane_pixels(), "pixels from one 16 bytes of channels to the next");
+  add("HALO_PLANE", tile.plane_pixels(),
+      "pixels from one plane of 16 bytes of channels to the next");
   add("HALO_STAGES", std::int64_t{tile.halo_stages});
   add("LEAST_TAPS", std::int64_t{tile.least_taps});
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});

@@ -78,13 +78,15 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
 
   const std::int64_t reduction = gather.channels * gather.most_taps();
   const Spatial taps = gather.largest_taps();
-  add("REDUCTION", reduction, "the longest of any phase");
+  add("REDUCTION", reduction, "products of a sum, in the longest phase");
   add("WHOLE_K_TILES", fixed && reduction % tile.k == 0);
-  add("FIXED", fixed, "one phase, pixels image by image, every tap walked");
+  add("FIXED", fixed, "one phase, pixels counted image by image, no tap skipped");
   add("CHANNELS_INNER", gather.channels_inner());
-  add("IMAGES_INNER", inner, "a tile holds few places of many images");
-  add("PHASE_TILES", phase_tiles(gather, tile, device), "of pixels, at which phases take turns");
-  add("COLUMNS_TOGETHER", std::int64_t{columns_together(gather)}, "of a row, in a place");
+  add("IMAGES_INNER", inner, "a tile holds the same few places of many images");
+  add("PHASE_TILES", phase_tiles(gather, tile, device),
+      "tiles after which the next phase takes its turn; 0: none does");
+  add("COLUMNS_TOGETHER", std::int64_t{columns_together(gather)},
+      "contiguous columns of a row in a place");
   add("TAPS_T", taps[0]);
   add("TAPS_R", taps[1]);
   add("TAPS_S", taps[2]);

@@ -20,8 +20,8 @@ inline void add_checked_constant(std::vector<Constant>& constants,
                                  bool scalar_copies, bool gaps = false) {
   const bool in_one = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
   const bool checked = is_split(problem) || (in_one && scalar_copies) || gaps;
-  constants.push_back(
-      {"CHECKED", tensor_cores && checked, "sums that are not finite are added up anew"});
+  constants.push_back({"CHECKED", tensor_cores && checked,
+                       "sums that are not finite are computed again by their definition"});
 }
 
 }  // namespace kiln

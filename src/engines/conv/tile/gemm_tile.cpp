@@ -166,19 +166,19 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
-  add("TILE_M", tile.m, "rows");
-  add("TILE_N", tile.n, "columns");
+  add("TILE_M", tile.m, "rows of a tile");
+  add("TILE_N", tile.n, "columns of a tile");
   add("TILE_K", tile.k);
   add("THREAD_M", tile.thread_m);
   add("THREAD_N", tile.thread_n);
-  add("LANES_M", tile.mma() ? 8 : 4, "of a warp");
+  add("LANES_M", tile.mma() ? 8 : 4, "lanes of a warp along M");
   add("LANES_N", tile.mma() ? 4 : 8);
-  add("RUN_M", stages.vector, "rows side by side");
+  add("RUN_M", stages.vector, "neighbouring rows of a thread");
   add("RUN_N", tile.mma() ? 2 * tile.mma_vector_n : stages.vector);
-  constants.push_back({"SPLIT", tile.split, "f32 in three products"});
+  constants.push_back({"SPLIT", tile.split, "3xTF32: f32 in three products"});
   if (tile.mma()) {
     constants.push_back({"SPLIT_CUT", false, ""});
-    add("PROMOTE", tile.promote, "stages");
+    add("PROMOTE", tile.promote, "stages between promotions");
     constants.push_back({"PROMOTE_LOCAL", false, ""});
   }
   add("STAGES", tile.stages);
@@ -187,10 +187,11 @@ void add_gemm_constants(std::vector<Constant>& constants, const GemmTile& tile,
   const bool packs =
       device.kind == KILN_DEVICE_HOST || device.compute_capability >= tile.packs_from;
   add("MIN_BLOCKS", packs ? tile.min_blocks : 1);
-  add("VECTOR", stages.vector, "compute_t in 16 bytes");
+  add("VECTOR", stages.vector, "elements of compute_t in 16 bytes");
   add("PITCH_M", stages.pitch_m);
   add("PITCH_N", stages.pitch_n);
-  constants.push_back({"ASYNC", type == compute_type(type), "element_t is compute_t"});
+  constants.push_back({"ASYNC", type == compute_type(type),
+                       "copies are asynchronous: elements need no conversion"});
   const char* const sums = compute_type(type) == KILN_DATA_DOUBLE ? "f64" : "f32";
   if (tile.mma())
     add_sum_registers(constants, tile.thread_m / 2, tile.thread_n / 2, tile.promote > 0, sums);
@@ -203,19 +204,20 @@ void add_fragment_constants(std::vector<Constant>& constants, const FragmentShap
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
-  add("TILE_M", tile.m, "rows");
-  add("TILE_N", tile.n, "columns");
+  add("TILE_M", tile.m, "rows of a tile");
+  add("TILE_N", tile.n, "columns of a tile");
   add("THREAD_M", tile.thread_m);
   add("THREAD_N", tile.thread_n);
-  add("LANES_M", tile.columns_left ? 4 : 8, "of a warp");
+  add("LANES_M", tile.columns_left ? 4 : 8, "lanes of a warp along M");
   add("LANES_N", tile.columns_left ? 8 : 4);
-  add("RUN_M", run_m, "rows side by side");
+  add("RUN_M", run_m, "neighbouring rows of a thread");
   add("RUN_N", run_n);
   add("SLICES", tile.slices);
   add("SLICE_THREADS", tile.slice_threads());
   add("MIN_BLOCKS", tile.min_blocks);
   const DataType compute = compute_type(problem.type());
-  add("VECTOR", static_cast<std::int64_t>(16 / size_of(compute)), "compute_t in 16 bytes");
+  add("VECTOR", static_cast<std::int64_t>(16 / size_of(compute)),
+      "elements of compute_t in 16 bytes");
   const int products_m = tile.thread_m / 2, products_n = tile.thread_n / 2;
   add_sum_registers(constants, tile.columns_left ? products_n : products_m,
                     tile.columns_left ? products_m : products_n, is_split(problem),
@@ -252,9 +254,11 @@ void add_split_constants(std::vector<Constant>& constants, bool split, std::int6
   // From this number of products on, f32's own rounding outweighs the error of cutting elements off
   // instead of rounding them (src/reference/README.md).
   constexpr std::int64_t least_cut = 3072;
-  constants.push_back({"SPLIT", split, "f32 in three products"});
-  constants.push_back({"SPLIT_CUT", split && reduction >= least_cut, "operands, not rounded"});
-  constants.push_back({"SPLIT_ROWS_AHEAD", split && rows_ahead, "taken apart a fragment early"});
+  constants.push_back({"SPLIT", split, "3xTF32: f32 in three products"});
+  constants.push_back({"SPLIT_CUT", split && reduction >= least_cut,
+                       "hi is the operand truncated to TF32, not rounded"});
+  constants.push_back(
+      {"SPLIT_ROWS_AHEAD", split && rows_ahead, "rows are split into hi and lo a fragment early"});
 }
 
 // The tensor cores round toward zero, so the error between promotions grows with the number of
@@ -280,7 +284,7 @@ void add_promotion_constants(std::vector<Constant>& constants, const Convolution
     steps = std::max<std::int64_t>(
         promotion_run(reduction) / (step_fragments * fragment_bytes / element), 1);
   }
-  constants.push_back({"PROMOTE", steps, "steps"});
+  constants.push_back({"PROMOTE", steps, "steps of the reduction between promotions"});
   constants.push_back({"PROMOTE_LOCAL", is_long, ""});
 }
 

@@ -144,12 +144,12 @@ void add_lines_constants(std::vector<Constant>& constants, const SourceLines& li
   const auto add = [&](const char* name, std::int64_t value, const char* comment = "") {
     constants.push_back({name, value, comment});
   };
-  add("X_PLANES", lines.planes, "of the source, in shared memory");
-  add("X_ACCESS", lines.access, "bytes of it at a time");
-  add("X_CHUNK", lines.chunk, "words that a thread takes");
+  add("X_PLANES", lines.planes, "planes of the source in shared memory");
+  add("X_ACCESS", lines.access, "bytes in one copy of the source");
+  add("X_CHUNK", lines.chunk, "words that a thread loads at a time");
   add("X_FRONT", lines.front, "elements of a line before the band's first");
-  add("COPIES", lines.copies, "of each line");
-  add("X_SHIFT", lines.shift, "elements that a single copy is moved on by");
+  add("COPIES", lines.copies, "copies of a line, the second one an element on");
+  add("X_SHIFT", lines.shift, "elements by which a single copy is shifted");
   add("LINE_WORDS", lines.words);
   add("X_LINE", lines.line, "words from one line to the next");
   add("X_ROW", lines.row);

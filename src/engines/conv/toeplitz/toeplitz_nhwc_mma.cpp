@@ -138,11 +138,11 @@ Proposal ToeplitzNhwcMmaEngine::make(const Problem& any, const DeviceDescription
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  add("ROW_TILES", layout.tile.rows, "8 rows of pixels each");
-  add("COLUMN_TILES", layout.tile.columns, "16 columns of pixels each");
+  add("ROW_TILES", layout.tile.rows, "tiles of 8 rows of pixels");
+  add("COLUMN_TILES", layout.tile.columns, "tiles of 16 columns of pixels");
   add("STAGES", stages, "boxes in shared memory");
-  add("BOX_ROWS", box_rows, "of the source");
-  add("TILES_P", layout.tiles_p, "of an image");
+  add("BOX_ROWS", box_rows, "source rows in a box");
+  add("TILES_P", layout.tiles_p, "tiles down an image");
   add("TILES_Q", layout.tiles_q);
   add("CHANNEL_TILES", problem.groups / octet);
   add("SHARED_BYTES", layout.shared_memory);

@@ -140,10 +140,10 @@ void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gat
     spec.constants.push_back({name, value, comment});
   };
   add("TILE_P", tile.p, "rows of pixels of a tile");
-  add("D_TILES", tile.columns, "16 columns of pixels each");
+  add("D_TILES", tile.columns, "tiles of 16 columns of pixels");
   add("STAGES", stages, "boxes in shared memory");
   add("BOX_ROWS", box_rows);
-  add("TILES_P", ceil_div(pixels[1], tile.p), "of an image");
+  add("TILES_P", ceil_div(pixels[1], tile.p), "tiles down an image");
   add("TILES_Q", ceil_div(pixels[2], 16 * tile.columns));
   add("SHARED_BYTES", tile.shared_memory);
 }

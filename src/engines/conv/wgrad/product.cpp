@@ -69,7 +69,7 @@ void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather,
   const Gather::Phase& phase = gather.phases.front();
   const Spatial& taps = phase.taps;
   const std::int64_t columns = gather.channels * phase.tap_count();
-  add("REDUCTION", columns, "of the forward propagation: the columns of dw");
+  add("REDUCTION", columns, "columns of dw: the products of a forward sum");
   add("FIXED", true);
   add("CHANNELS_INNER", channels_inner);
   add("IMAGES_INNER", false);

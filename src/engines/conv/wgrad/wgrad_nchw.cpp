@@ -239,12 +239,13 @@ KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, cons
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
   add("STAGES", std::int64_t{2});
   add("LINES_ALONG_M", false);
-  add("DW_RUN", run, "columns side by side in dw");
-  add("BAND_ROWS", tile.rows, "of pixels, in a stage");
+  add("DW_RUN", run, "columns that are contiguous in dw");
+  add("BAND_ROWS", tile.rows, "rows of pixels in a stage");
   add("BAND_COLUMNS", tile.columns);
-  add("FILTERS_INNER", tile.filters_inner, "in dy, not the pixels of a row");
-  add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes");
-  add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "of dy");
+  add("FILTERS_INNER", tile.filters_inner,
+      "filters are contiguous in dy; else the pixels of a row");
+  add("FILTERS_PAD", transposed_pad(tile.lines.element), "bytes of padding of a line of dy");
+  add("COPY_BYTES", std::int64_t{tile.copy_bytes}, "bytes in one copy of dy");
   add_lines_constants(spec.constants, tile.lines);
   // Promotion as in wgrad_nhwc_mma.
   add_split_constants(spec.constants, tile.split, least_reduction(problem));
@@ -252,7 +253,7 @@ KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, cons
   const std::int64_t products = promotion_run(usual_reduction(problem));
   const bool rounds = problem.type() != KILN_DATA_DOUBLE;  // toward zero
   add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{rounds ? 256 : 0},
-      "fragments");
+      "fragments of the reduction between promotions");
   add("PROMOTE_LOCAL", rounds && !tile.split);
   return spec;
 }

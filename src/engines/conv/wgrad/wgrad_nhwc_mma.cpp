@@ -101,11 +101,14 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   const bool half = size_of(problem.type()) == 2, split = is_split(problem);
   add_fragment_constants(spec.constants, fragment_shape(tile), problem, half ? 1 : 4);
   add("STAGES", std::int64_t{tile.stages});
-  add("STAGE_FRAGMENTS", std::int64_t{tile.fragments}, "of 32 bytes of pixels");
-  add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type()))), "bytes");
+  add("STAGE_FRAGMENTS", std::int64_t{tile.fragments},
+      "fragments, 32 bytes of pixels each, in a stage");
+  add("PITCH_PAD", transposed_pad(static_cast<std::int64_t>(size_of(problem.type()))),
+      "bytes of padding of a line");
   add("LINES_ALONG_M", false);
-  add("DW_RUN", gradient_run(gather), "columns side by side in dw");
-  add("GRADIENT_STEP", gradient_step(gather), "from pixel to pixel of dy; 0: not constant");
+  add("DW_RUN", gradient_run(gather), "columns that are contiguous in dw");
+  add("GRADIENT_STEP", gradient_step(gather),
+      "elements from pixel to pixel of dy; 0: not constant");
 
   // The tensor cores round sums toward zero, so the error between promotions grows with their
   // distance. 3xTF32 has to be as exact as f32's own sums; elements of 11 bits lose nothing that
@@ -115,7 +118,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
   const std::int64_t run = promotion_run(usual_reduction(problem));
   const std::int64_t promote =
       split ? run / tile.stage_pixels(problem.type()) : 256 / tile.fragments;
-  add("PROMOTE", std::max<std::int64_t>(promote, 1), "stages");
+  add("PROMOTE", std::max<std::int64_t>(promote, 1), "stages between promotions");
   add("PROMOTE_LOCAL", !split);
   return spec;
 }
