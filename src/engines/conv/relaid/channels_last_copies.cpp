@@ -20,6 +20,7 @@ std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidChunk
     const bool source = tensor.role == RelaidTensor::Role::source,
                result = tensor.role == RelaidTensor::Role::result;
     RelaidMove move{.tensor = &tensor};
+    if (tensor.kept) continue;
     if (result) move.out = problem.range(tensor, before);
     // beta scales z if there is one, else the previous results. A tile of these is copied to the
     // workspace by the block that has copied the tile's last results out, which they overwrite.
@@ -108,6 +109,33 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
   return candidates;
 }
 
+std::variant<RelaidEngine::Made, Refusal> RelaidEngine::sliced(const ConvolutionProblem& problem,
+                                                               const DeviceDescription& device,
+                                                               const Terms& terms,
+                                                               Extent extent) const {
+  // The fewest slices that fit, and the next more: these leave more workspace to partial sums.
+  constexpr int tried = 2;
+  std::optional<Made> best;
+  RelaidSlices best_slices;
+  int fit = 0;
+  // Of the tensor that takes more of the workspace.
+  const bool of_x = !terms.copy_dy || problem.in_channels * problem.in_pixels() >=
+                                          problem.out_channels * problem.out_pixels();
+  for (const RelaidSlices& slices : slices_of(problem, of_x)) {
+    if (fit == tried) break;
+    auto made = in_slices(problem, device, terms, slices, Extent::estimate);
+    if (!made) continue;
+    ++fit;
+    if (!best || made->seconds < best->seconds) best = std::move(made), best_slices = slices;
+  }
+  if (!best)
+    return Refusal{
+        "no equal slices of the channels, of multiples of 16 bytes, have copies that fit into the "
+        "workspace"};
+  if (extent == Extent::estimate) return std::move(*best);
+  return std::move(*in_slices(problem, device, terms, best_slices, Extent::steps));
+}
+
 Proposal RelaidEngine::make(const Problem& any, const DeviceDescription& device,
                             Candidate candidate) const {
   const Terms& terms = all_terms()[static_cast<std::size_t>(candidate.kernel)];
@@ -115,8 +143,10 @@ Proposal RelaidEngine::make(const Problem& any, const DeviceDescription& device,
 }
 
 std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const {
-  static constexpr Terms all[] = {
-      {most_workspace, false}, {most_workspace, true}, {least_relaid_budget, false}};
+  static constexpr Terms all[] = {{most_workspace, false},
+                                  {most_workspace, true},
+                                  {.budget = most_workspace, .copy_results = false, .slices = true},
+                                  {least_relaid_budget, false}};
   return all;
 }
 
@@ -127,6 +157,25 @@ std::variant<RelaidProblem, Refusal> ChannelsLastCopiesEngine::relaid(
   return relaid_gather(problem, device, terms.copy_results);
 }
 
+std::optional<RelaidEngine::Made> ChannelsLastCopiesEngine::in_slices(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+    const RelaidSlices& slices, Extent extent) const {
+  auto answer = this->relaid(slice_of(problem, slices), device, terms);
+  if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
+  auto& relaid = std::get<RelaidProblem>(answer);
+  relaid.slice = describe(problem, slices);
+  const RelaidLayout layout = lay_copies(relaid, 0, {.chunks = 1});
+  if (layout.workspace > terms.budget) return std::nullopt;
+  Made made = in_chunks(relaid, layout, terms, device, name(), extent == Extent::steps);
+  const auto moves = [&] { return moves_of(relaid, {}, chunk_of(layout, 0), true); };
+  const std::vector<RelaidMove> first = moves();
+  for (RelaidTensor& tensor : relaid.tensors)
+    tensor.kept = is_shared(problem, slices, tensor.operand);
+  const std::vector<RelaidMove> others = moves();
+  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()}, device);
+  return made;
+}
+
 std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
     Extent extent) const {
@@ -134,6 +183,11 @@ std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
   const auto divisions = divisions_of(relaid, 0, terms.budget);
+  if (terms.slices) {
+    const auto* const chunks = std::get_if<std::vector<RelaidDivision>>(&divisions);
+    if (chunks == nullptr) return sliced(problem, device, terms, extent);
+    return Refusal{"the copies of an image, or of a part of one, fit into the workspace"};
+  }
   if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
   std::optional<Made> best;
   RelaidDivision best_division;

@@ -37,7 +37,7 @@ class RelaidEngine : public Engine {
     // Filter gradients: whether dw is written to the workspace in its own type first. Not with
     // copy_results.
     bool copy_dw = false;
-    // Filter gradients: whether chunks are slices of the channels, not of the images.
+    // Whether chunks are slices of the channels, not of the images.
     bool slices = false;
   };
   struct Made {
@@ -57,6 +57,16 @@ class RelaidEngine : public Engine {
   virtual std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
                                                const DeviceDescription& device, const Terms& terms,
                                                Extent extent) const = 0;
+  // With slices of the channels. None if a slice is refused, if its copies do not fit into the
+  // workspace, or if the engine makes no slices.
+  virtual std::optional<Made> in_slices(const ConvolutionProblem&, const DeviceDescription&,
+                                        const Terms&, const RelaidSlices&, Extent) const {
+    return std::nullopt;
+  }
+  // With the best number of slices by the estimate.
+  std::variant<Made, Refusal> sliced(const ConvolutionProblem& problem,
+                                     const DeviceDescription& device, const Terms& terms,
+                                     Extent extent) const;
 };
 
 // Forward propagation and data gradients.
@@ -74,6 +84,11 @@ class ChannelsLastCopiesEngine : public RelaidEngine {
   virtual std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
                                                       const DeviceDescription& device,
                                                       const Terms& terms) const;
+
+ private:
+  std::optional<Made> in_slices(const ConvolutionProblem& problem, const DeviceDescription& device,
+                                const Terms& terms, const RelaidSlices& slices,
+                                Extent extent) const override;
 };
 
 // Filter gradients. The sums of several chunks are added up in f32. Where the copies of all images
@@ -93,13 +108,9 @@ class WgradChannelsLastCopiesEngine : public RelaidEngine {
                                                       const Terms& terms) const;
 
  private:
-  std::variant<Made, Refusal> sliced(const ConvolutionProblem& problem,
-                                     const DeviceDescription& device, const Terms& terms,
-                                     Extent extent) const;
-  // None if a slice is refused, or if its copies do not fit into the workspace.
   std::optional<Made> in_slices(const ConvolutionProblem& problem, const DeviceDescription& device,
                                 const Terms& terms, const RelaidSlices& slices,
-                                Extent extent) const;
+                                Extent extent) const override;
 };
 
 }  // namespace kiln

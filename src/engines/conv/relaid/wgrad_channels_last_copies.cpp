@@ -270,10 +270,6 @@ std::variant<RelaidProblem, Refusal> WgradChannelsLastCopiesEngine::relaid(
                                          : WgradResult::as_it_lies);
 }
 
-// By what factor the estimate of slices is raised. No chip has timed them; with it, they leave
-// layers of equal estimates to ways that were timed.
-constexpr double slices_margin = 1.05;
-
 std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
     const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
     const RelaidSlices& slices, Extent extent) const {
@@ -289,51 +285,12 @@ std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
   std::optional<Finish> finish;
   if (sums) finish = finish_of(slice, relaid.inner.group_in(), device);
   Made made = in_chunks(relaid, whole, finish, terms.budget, device, name(), with_steps);
-  // The slices after the first do the same, but for the copies that are there already.
-  const double copied = copies_seconds(moves_of(relaid, layout, 0), device);
-  constexpr std::uint8_t x = 0;
-  for (RelaidTensor& tensor : relaid.tensors) tensor.kept = (tensor.operand == x) != slices.of_x;
-  const std::vector<RelaidMove> moves = moves_of(relaid, layout, 0);
-  const double next = made.seconds - copied + (moves.empty() ? 0 : copies_seconds(moves, device));
-  made.seconds = (made.seconds + static_cast<double>(slices.count - 1) * next) * slices_margin;
-  if (!with_steps) return made;
-  std::vector<Step> steps;
-  append_relaid(steps, made.proposal, places_of(problem, slices, 0));
-  std::vector<Step> others;
-  if (!moves.empty()) others.push_back(copies_step(moves, name(), made.proposal.kernel.tile));
-  std::ranges::move(made.proposal.then, std::back_inserter(others));
-  const Proposal other = proposal_of(std::move(others), 0);
-  for (std::int64_t i = 1; i < slices.count; ++i)
-    append_relaid(steps, other, places_of(problem, slices, i));
-  const std::size_t workspace = made.proposal.workspace;
-  made.proposal = proposal_of(std::move(steps), workspace);
+  const std::vector<RelaidMove> first = moves_of(relaid, layout, 0);
+  for (RelaidTensor& tensor : relaid.tensors)
+    tensor.kept = is_shared(problem, slices, tensor.operand);
+  const std::vector<RelaidMove> others = moves_of(relaid, layout, 0);
+  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()}, device);
   return made;
-}
-
-std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::sliced(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
-    Extent extent) const {
-  // The fewest slices that fit, and the next more: these leave more workspace to partial sums.
-  constexpr int tried = 2;
-  std::optional<Made> best;
-  RelaidSlices best_slices;
-  int fit = 0;
-  // Of the tensor that takes more of the workspace.
-  const bool of_x = !terms.copy_dy || problem.in_channels * problem.in_pixels() >=
-                                          problem.out_channels * problem.out_pixels();
-  for (const RelaidSlices& slices : slices_of(problem, of_x)) {
-    if (fit == tried) break;
-    auto made = in_slices(problem, device, terms, slices, Extent::estimate);
-    if (!made) continue;
-    ++fit;
-    if (!best || made->seconds < best->seconds) best = std::move(made), best_slices = slices;
-  }
-  if (!best)
-    return Refusal{
-        "no equal slices of the channels, of multiples of 16 bytes, have copies that fit into the "
-        "workspace"};
-  if (extent == Extent::estimate) return std::move(*best);
-  return std::move(*in_slices(problem, device, terms, best_slices, Extent::steps));
 }
 
 std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_out(

@@ -1,5 +1,5 @@
-// Filter gradients that are computed on copies of some of the channels at a time, because the
-// workspace that is granted has no room for the copies of all images, or for sums of several
+// Convolutions that are computed on copies of some of the channels at a time, because the workspace
+// that is granted has no room for the copies of all images or of the filter, or for sums of several
 // chunks.
 #include <iterator>
 #include <set>
@@ -27,7 +27,7 @@ std::string check_slices(const OperationCase& item, RelaidEngine::Terms terms, b
   std::set<std::string> seen;
   std::string tiles;
   for (terms.budget = 2048; terms.budget < most_workspace; terms.budget += terms.budget / 3) {
-    const auto answer = gradients.propose(problem, device()->description(), terms);
+    const auto answer = engine_for(problem).propose(problem, device()->description(), terms);
     if (std::holds_alternative<Refusal>(answer)) continue;
     const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
     const std::string& tile = proposal.kernel.tile;
@@ -83,6 +83,51 @@ BOOST_AUTO_TEST_CASE(layers) {
     }
     const std::string tiles = check_slices(item, terms);
     BOOST_TEST(tiles.find(sliced) != std::string::npos, text_of(item.problem) << ": " << tiles);
+  }
+}
+
+// Forward and data gradients, whose filter is sliced with their results: also a filter that is
+// turned (TF32), a stride, an input of padded channels, and a layout in which only these are
+// copied.
+BOOST_AUTO_TEST_CASE(results_of_gathers) {
+  if (!has_warpgroups()) return;
+  constexpr ConvolutionPass fprop = ConvolutionPass::fprop, dgrad = ConvolutionPass::dgrad;
+  const struct {
+    Case layer;
+    ConvolutionPass pass;
+  } all[] = {
+      {{"mb2ic40ih4iw5oc64kh3ph1", f16}, fprop},
+      {{"mb2ic64ih4iw5oc40kh3ph1", bf16}, dgrad},
+      {{"mb2ic32ih5iw4oc48kh3ph1", tf32}, fprop},
+      {{"mb2ic48ih5iw4oc32kh3ph1", tf32}, dgrad},
+      {{"mb2ic64ih6iw7oc40kh3sh2ph1", f16}, dgrad},
+      {{"mb2ic40id3ih3iw3oc64kd3kh3kw3pd1ph1pw1", bf16}, fprop},
+      {{"mb2ic11ih4iw5oc64kh3ph1", f16}, fprop},
+      {{"mb2ic11ih4iw5oc64kh5ph2", f16, KILN_TENSOR_NHWC}, fprop},
+  };
+  std::size_t turn = 0;
+  for (const auto& [layer, pass] : all) {
+    OperationCase item = integers_of(problem_in(layer.line, layer.arithmetic, layer.layout, pass));
+    if (turn++ % 2 == 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    const std::string tiles = check_slices(item, stored);
+    BOOST_TEST(
+        tiles.find(pass == fprop ? " channels of y " : " channels of dx ") != std::string::npos,
+        text_of(item.problem) << ": " << tiles);
+  }
+}
+
+// Bias, activation and a residual, of which each slice has its own channels.
+BOOST_AUTO_TEST_CASE(epilogue) {
+  if (!has_warpgroups()) return;
+  for (const Arithmetic& arithmetic : {f16, tf32}) {
+    OperationCase fused(
+        fused_in("mb2ic40ih4iw5oc64kh3ph1", arithmetic, KILN_TENSOR_NCHW, KILN_TENSOR_NCHW));
+    fused.scalars = {.alpha = 2, .beta = -1};
+    fused.fill_integers(5, 2);
+    BOOST_TEST(check_slices(fused, stored) != "");
   }
 }
 
