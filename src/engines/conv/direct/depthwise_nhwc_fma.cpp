@@ -203,14 +203,14 @@ Proposal DepthwiseNhwcFmaEngine::make(const Problem& any, const DeviceDescriptio
   };
   const Spatial largest = gather.largest_pixels();
   add("GROUPS", problem.groups);
-  add("ACCESS", input_access(problem.type(), gather),
-      "channels of the source that are read at once");
+  add("ACCESS", input_access(problem.type(), gather), "channels of the source in one load");
   add("VECTOR", vector, "channels of a thread");
-  add("PARTS", std::int64_t{vector * compute_bytes > 16 ? 2 : 1}, "accesses to their weights");
+  add("PARTS", std::int64_t{vector * compute_bytes > 16 ? 2 : 1},
+      "loads of shared memory for the weights of these channels");
   add("TILE_P", layout.p, "rows of pixels of a thread");
   add("TILE_Q", layout.q);
   add("LANES_C", layout.lanes, "vectors of channels of a block");
-  add("RUNS", layout.runs, "tiles of pixels of a block");
+  add("RUNS", layout.runs, "threads of a block with different tiles of pixels");
   add("CHANNEL_TILES", channel_tiles(problem, gather, layout));
   add("MOST_TAPS", std::max<std::int64_t>(gather.most_taps(), 1));
   add("MIN_BLOCKS", layout.min_blocks);

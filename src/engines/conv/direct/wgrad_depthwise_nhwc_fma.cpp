@@ -164,10 +164,10 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   const Spatial& pixels = gather.phases.front().pixels;
   add("VECTOR", vector, "channels of dy of a thread");
   add("ACCESS", is_depthwise(gather) ? vector : input_access(problem.type(), gather),
-      "channels of x that are read at once");
+      "channels of x in one load");
   add("LANES_C", tile.lanes, "vectors of channels of a block");
-  add("RUNS", tile.runs, "threads that take units in turn");
-  add("TILE_Q", tile.q, "pixels of dy of a unit");
+  add("RUNS", tile.runs, "threads of a block that take runs of pixels in turn");
+  add("TILE_Q", tile.q, "pixels of dy in a run");
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
   add("DIV_OUT_P", make_wide_magic(static_cast<std::uint64_t>(pixels[1])));
   add("MIN_BLOCKS", tile.min_blocks);
