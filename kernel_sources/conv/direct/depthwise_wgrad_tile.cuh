@@ -35,16 +35,16 @@ device_inline void store_element(const DepthwiseWgradParams& params, const Depth
   const int channel = tile.in + rest / BLOCK_ROWS, out = tile.out + rest % BLOCK_ROWS;
   const int r = tile.row + tap / TAPS_S, s = tap % TAPS_S;
   if (out >= GROUPS * ROWS || channel >= GROUP_CHANNELS || r >= TAPS_R) return;
-  element_t* const to = static_cast<element_t*>(params.dw) + DW_FIRST +
-                        static_cast<i64>(out / ROWS) * DW_STRIDE_GROUP +
-                        static_cast<i64>(out % ROWS) * DW_STRIDE_ROW +
-                        static_cast<i64>(channel) * DW_STRIDE_C +
-                        static_cast<i64>(tile.plane) * DW_STRIDE_T +
-                        static_cast<i64>(r) * DW_STRIDE_R + static_cast<i64>(s) * DW_STRIDE_S;
+  output_t* const to = static_cast<output_t*>(params.dw) + DW_FIRST +
+                       static_cast<i64>(out / ROWS) * DW_STRIDE_GROUP +
+                       static_cast<i64>(out % ROWS) * DW_STRIDE_ROW +
+                       static_cast<i64>(channel) * DW_STRIDE_C +
+                       static_cast<i64>(tile.plane) * DW_STRIDE_T +
+                       static_cast<i64>(r) * DW_STRIDE_R + static_cast<i64>(s) * DW_STRIDE_S;
   const compute_t beta = static_cast<compute_t>(params.beta);
   compute_t value = static_cast<compute_t>(params.alpha) * sum;
   if (beta != compute_t(0)) value += beta * to_compute(*to);
-  *to = from_compute<element_t>(value);
+  *to = from_compute<output_t>(value);
 }
 
 device_inline compute_t* partials_of(const DepthwiseWgradParams& params, u32 group, u32 tile) {

@@ -63,7 +63,9 @@ BOOST_AUTO_TEST_CASE(shapes) {
         "mb3ic3ih10iw14oc24kh3ph1sh2sw2", "mb2ic4ih18iw20oc96kh4sh4ph0",
         "mb1ic8ih7iw9oc128kh3ph2dh1dw1", "mb2ic2ih12iw130oc8kh1kw9ph0pw4sw3",
         "mb1ic3id5ih8iw9oc32kd3kh5kw5pd1ph2pw2sd1sh2sw2", "mb2ic3ih9iw21oc136kh3ph1",
-        "mb1ic3ih20iw33oc520kh2", "mb5ic3ih1iw33oc16kh1kw3pw1", "mb2ic3ih19iw18oc72kh11ph3"}) {
+        "mb1ic3ih20iw33oc520kh2", "mb5ic3ih1iw33oc16kh1kw3pw1", "mb2ic3ih19iw18oc72kh11ph3",
+        "mb2ic3id3ih9iw13oc40kd1kh3kw5pd0ph1pw2", "mb3ic1ih5iw3oc16kh3kw7ph1pw5",
+        "mb3ic5ih9iw75oc24kh3ph0sh2sw2", "mb1ic7ih6iw131oc8kh2kw5ph1pw4dw2"}) {
     const ConvolutionProblem problem = nhwc(line, half_types[turn / 2 % std::size(half_types)],
                                             ConvolutionPass::fprop, mode_in_turn(turn));
     BOOST_TEST(refusal_of(forward, problem) == "");
@@ -157,6 +159,21 @@ BOOST_AUTO_TEST_CASE(filter_gradients_of_planes) {
                       share);
   check_gradients(gradient({"mb2ic3ih9iw13oc5kh3ph1", KILN_TENSOR_NCHW}, arithmetics[0]), turn,
                   share);
+}
+
+// dw of f32 from tensors of 16 bits: one step and two, few channels of x and of dy, planes.
+BOOST_AUTO_TEST_CASE(filter_gradients_of_f32) {
+  kiln_test::ShareOfCases share = share_of_cases();
+  std::size_t turn = 0;
+  for (const DataType type : half_types)
+    for (const GradientCase& of : {GradientCase{"mb2ic3ih16iw24oc64kh7ph3sh2", KILN_TENSOR_NHWC},
+                                   {"mb2ic24ih10iw13oc1kh5ph2sh2sw2", KILN_TENSOR_NHWC},
+                                   {"mb2ic3ih9iw12oc41kh3ph1", KILN_TENSOR_NCHW},
+                                   {"mb2ic64ih9iw24oc3kh3ph1", KILN_TENSOR_NCHW}}) {
+      ConvolutionProblem problem = gradient(of, {type, KILN_MATH_DEFAULT});
+      problem.w_type = KILN_DATA_FLOAT;
+      check_gradients(problem, turn, share);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(random_filter_gradients) {

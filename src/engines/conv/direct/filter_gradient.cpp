@@ -80,6 +80,7 @@ KernelSpec filter_gradient_spec(const char* engine, const char* file, const char
   spec.entry = entry;
   spec.constants = {
       {"element_t", kernel_type(problem.type()), ""},
+      {"output_t", kernel_type(problem.result_type()), "the type of dw"},
       {"compute_t", kernel_type(compute_type(problem.type())), ""},
       {"GROUPS", problem.groups, ""},
       {"CHANNELS", tiles.channels(gather), "of x, of each group, of a block"},

@@ -38,6 +38,7 @@ class WgradFewChannelsMmaEngine final : public Engine {
  public:
   const char* name() const override { return "wgrad_few_channels_mma"; }
   bool is_for(const Problem& problem) const override;
+  bool takes_mixed_types() const override { return true; }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override;
   Proposal make(const Problem& problem, const DeviceDescription& device,

@@ -25,6 +25,7 @@ constexpr Layer layers[] = {
     {"mb3ic13id5ih6iw7oc10kd3kh1kw1pd1", 60 << 10},
     {"mb3ic10id4ih9iw8oc13kd1kh3kw3ph1pw1sd1sh2sw2", 60 << 10},
     {"mb3ic3ih16oc45kh3ph1", 120 << 10},
+    {"mb5ic3ih16oc45kh3ph1", 64 << 10},
     {"mb2ic45ih12oc3kh1", 60 << 10},
     {"mb3ic7ih8oc12kh3ph2dh1", 40 << 10},
 };
