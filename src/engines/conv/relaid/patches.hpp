@@ -6,21 +6,22 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <variant>
 
 #include "engines/conv/relaid/channels_last_copies.hpp"
 
 namespace kiln {
 
-// x is {N, S * C, R, P, Q}, w is {K, S * C, R, 1, 1} and y {N, K, 1, P, Q} in the same memory. Only
-// layers are taken whose pixels are no multiple of 16 bytes; other layers are served as they lie.
+// x is {N, S * C, R, P, Q}, w is {K, S * C, R, 1, 1} and y {N, K, 1, P, Q} in the same memory.
+// Where a row of a patch is no multiple of 16 bytes, x is {N, S * C, H, Q} and w {K, S * C, R, 1}
+// instead, which channels_last_copies can pad; its copies are such a layer of patches of one
+// column. Layers whose pixels are a multiple of 16 bytes and that have strides of at most 8 are
+// refused, because other engines take them as they lie.
 std::variant<ConvolutionProblem, Refusal> patches_as_pixels(const ConvolutionProblem& problem);
 
 class PatchesEngine : public RelaidEngine {
  public:
   bool takes_mixed_types() const override { return true; }
-  std::string only_by_name(const Problem& problem) const override;
 
  protected:
   std::span<const Terms> all_terms() const override;

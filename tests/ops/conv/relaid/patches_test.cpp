@@ -51,7 +51,9 @@ BOOST_AUTO_TEST_CASE(all_passes_and_types) {
   std::size_t turn = 0;
   for (const char* line : {"mb3ic3ih48iw32oc40kh16sh16", "mb2ic1ih24iw40oc24kh8sh8",
                            "mb2ic3ih22iw48oc16kh11kw16sh11sw16", "mb5ic2ih1iw32oc24kh1kw8sh1sw8",
-                           "mb1ic3ih16oc136kh16sh16", "mb2ic6ih6iw40oc72kh2kw4sh2sw4"})
+                           "mb1ic3ih16oc136kh16sh16", "mb2ic6ih6iw40oc72kh2kw4sh2sw4",
+                           "mb2ic3ih28oc40kh14sh14", "mb3ic3ih14iw42oc24kh14sh14",
+                           "mb3ic3ih18iw36oc40kh6sh6", "mb2ic16ih22iw3oc24kh11kw1sh11sw1"})
     for (const ConvolutionPass pass : all_passes) {
       const Arithmetic& arithmetic = in_turns[turn % std::size(in_turns)];
       ConvolutionProblem problem = nhwc(line, arithmetic, pass);
@@ -112,7 +114,11 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nhwc("mb2ic3id4ih32oc40kd4kh16sd4sh16")) ==
              "three dimensions of space; this engine takes two");
   BOOST_TEST(reason(nhwc("mb2ic3ih32oc40kh2sh2")) ==
-             "6 channels in a row of a patch; expected a multiple of 8");
+             "6 channels in a row of a patch; expected at least 8");
+  BOOST_TEST(reason(nhwc("mb2ic9ih33iw8oc40kh11kw1sh11sw1")) ==
+             "9 channels of a pixel; expected a multiple of 8");
+  BOOST_TEST(reason(nhwc("mb2ic16ih32iw8oc40kh4kw1sh4sw1")) ==
+             "the filter has one column and a stride of 4; other engines take it as it lies");
   BOOST_TEST(reason(nhwc("mb2ic16ih32oc40kh2sh2")) ==
              "16 channels are a multiple of 8; other engines take them as they lie");
   BOOST_TEST(reason(nhwc("mb2ic3ih32oc40kh16sh16", f16, ConvolutionPass::fprop,
