@@ -33,7 +33,7 @@ device_inline void add_up_products(const Share& share, Sums& sums, Steps& steps)
     const bool held = step > share.first;
     steps.start_run();
 #pragma unroll 1
-    for (; step < stop; ++step) steps.multiply(sums);
+    for (; step < stop; ++step) steps.multiply(sums, is_tail(step));
     steps.settle();
     if constexpr (SPLIT) {
       sums.add_to_totals();

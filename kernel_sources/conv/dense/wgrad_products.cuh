@@ -29,17 +29,17 @@ class TransposedSteps {
                                                    SLAB_BYTES)) {}
 
   device_inline void start_run() {}
-  // Starts the products of the next step.
+  // Starts the products of the next step; tail: only those of PLANE_TAIL pixels.
   template <class AnySums>
-  device_inline void multiply(AnySums& sums) {
+  device_inline void multiply(AnySums& sums, bool tail) {
     barriers_.landed[ring_.stage].wait(ring_.parity);
     const SharedMatrix left = lefts_.moved(ring_.stage * STAGE_BYTES);
     const SharedMatrix right = rights_.moved(ring_.stage * STAGE_BYTES);
     products_.begin();
-#pragma unroll
-    for (int k = 0; k < STEP_PIXELS * static_cast<int>(sizeof(element_t)) / 32; ++k)
-      multiply_from<0>(sums, left.moved(k * (LEFT_PLANAR ? 32 : 16 * LINE_BYTES)),
-                       right.moved(k * (PLANAR ? 32 : 16 * LINE_BYTES)));
+    if (PLANE_TAIL > 0 && tail)
+      multiply_pixels<PLANE_TAIL>(sums, left, right);
+    else
+      multiply_pixels<STEP_PIXELS>(sums, left, right);
     products_.commit();
     products_.template wait<1>();
     release();
@@ -57,6 +57,14 @@ class TransposedSteps {
   static constexpr bool LEFT_PLANAR = PLANAR || DY_PLANAR;
   static constexpr int LEFT_OPERAND = LEFT_PLANAR ? 64 * LINE_BYTES : SLAB_BYTES;
 
+  template <int PIXELS, class AnySums>
+  device_inline void multiply_pixels(AnySums& sums, const SharedMatrix& left,
+                                     const SharedMatrix& right) {
+#pragma unroll
+    for (int k = 0; k < PIXELS * static_cast<int>(sizeof(element_t)) / 32; ++k)
+      multiply_from<0>(sums, left.moved(k * (LEFT_PLANAR ? 32 : 16 * LINE_BYTES)),
+                       right.moved(k * (PLANAR ? 32 : 16 * LINE_BYTES)));
+  }
   template <int L, class AnySums>
   device_inline void multiply_from(AnySums& sums, const SharedMatrix& left,
                                    const SharedMatrix& right) {

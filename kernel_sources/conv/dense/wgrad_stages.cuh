@@ -2,8 +2,10 @@
 // shared memory into which TMA loads STEP_PIXELS of them at a time. A stage has slabs of one line
 // of channels of each pixel: first dy's channels that are the tile's filters, then, for each block
 // of columns, x's channels at the positions that the block's tap reads (an im2col map). DY_PLANAR:
-// dy has its channels first, in planes of whole steps; a slab of dy is a line of pixels of each
-// filter.
+// dy has its channels first; a slab of dy is a line of pixels of each filter. A step's pixels
+// belong to one plane. The last step of a plane may have fewer, PLANE_TAIL: its line of dy ends
+// with zeros, but x of the next image follows, which may be infinite; so only PLANE_TAIL pixels are
+// multiplied.
 #pragma once
 
 #include "conv/dense/box.cuh"
@@ -38,7 +40,10 @@ constexpr int THREADS = HELPING_THREADS + ADDERS;
 static_assert(STEP_PIXELS % (TURNS ? 32 : 16) == 0 && SLAB_BYTES % 1024 == 0);
 static_assert(TURNS == (TURNED_SLOTS > 0) && (PLANAR || SLABS % ASKERS == 0));
 static_assert(!(PLANAR || DY_PLANAR) || (!TURNS && STEP_PIXELS == LINE_CHANNELS));
-static_assert(!DY_PLANAR || OUT_O * OUT_P * OUT_Q % STEP_PIXELS == 0);
+constexpr int PLANE_TAIL = DY_PLANAR ? PLANE % STEP_PIXELS : 0;
+static_assert(PLANE_TAIL % 16 == 0);
+// Whether a step is the last one of a plane that is no multiple of whole steps.
+device_inline bool is_tail(u32 step) { return PLANE_TAIL > 0 && (step + 1) % PLANE_STEPS == 0; }
 static_assert(QUADS * ADDERS * static_cast<int>(sizeof(Quad)) <= BARRIERS_AT,
               "sums take the place of stages");
 
@@ -93,7 +98,15 @@ struct PixelPlace {
     if (p >= OUT_P) p -= OUT_P, ++o;
     if (o >= OUT_O) o -= OUT_O, ++n;
   }
+  // From a plane's last step on to the next image.
+  device_inline void advance_image() { ++n, o = p = q = 0; }
 };
+// The first pixel of a step.
+device_inline PixelPlace first_pixel(u32 step) {
+  if constexpr (PLANE_TAIL > 0)
+    return PixelPlace(step / PLANE_STEPS * PLANE + step % PLANE_STEPS * STEP_PIXELS);
+  return PixelPlace(step * STEP_PIXELS);
+}
 
 // The block's share of the sums, as a member of cluster `number`: the steps from `first` to `end`.
 struct Share {
@@ -133,7 +146,7 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
     if (STEP_H < 0) columns[i].r = TAPS_R - 1 - columns[i].r;
     if (STEP_W < 0) columns[i].s = TAPS_S - 1 - columns[i].s;
   }
-  PixelPlace pixel(share.first * STEP_PIXELS);
+  PixelPlace pixel = first_pixel(share.first);
 #pragma unroll 1
   for (u32 step = share.first; step < share.end; ++step) {
     Mbarrier& landed = barriers.landed[ring.stage];
@@ -162,7 +175,10 @@ device_inline void produce(const Params& params, const Share& share, unsigned ch
       const TapAt tap(columns[i].s * APART_W, columns[i].r * APART_H, columns[i].t * APART_D);
       bulk_load_im2col(to, params.x, landed, at.at, tap.at);
     }
-    pixel.advance();
+    if (is_tail(step))
+      pixel.advance_image();
+    else
+      pixel.advance();
     ring.advance();
   }
 }

@@ -128,7 +128,7 @@ class TurnedSteps {
   device_inline void start_run() { fresh_ = SPLIT; }
   // Starts the products of the next step.
   template <class AnySums>
-  device_inline void multiply(AnySums& sums) {
+  device_inline void multiply(AnySums& sums, bool) {
     barriers_.landed[ring_.stage].wait(ring_.parity);
     const unsigned char* const pixels = memory_ + ring_.stage * STAGE_BYTES;
     const SharedMatrix right = rights_.moved(slots_.stage * TURNED_BYTES);

@@ -164,14 +164,14 @@ std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& g
   if (size_of(problem.type()) != 2)
     return cat("dy has its channels first and x its channels last, and the data type is ",
                name_of(problem.type()), "; expected f16 or bf16");
-  const std::int64_t line_pixels = planar_line(problem.type());
+  constexpr std::int64_t product_pixels = 16;  // of a wgmma
   const Gather::Phase& phase = gather.phases.front();
   if (std::string reason = tensor_refusal("dy", gather.out_strides, phase.pixels, problem.type());
       !reason.empty())
     return reason;
-  if (phase.out_pixels() % line_pixels != 0)
+  if (phase.out_pixels() % product_pixels != 0)
     return cat("dy has its channels first, in planes of ", phase.out_pixels(),
-               " pixels; expected a multiple of ", line_pixels, ", or channels last");
+               " pixels; expected a multiple of ", product_pixels, ", or channels last");
   return "";
 }
 

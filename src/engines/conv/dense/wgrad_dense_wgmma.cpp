@@ -52,9 +52,15 @@ std::int64_t tile_count(const WgradDenseTile& tile, const ConvolutionProblem& pr
 std::int64_t pixels_of(const ConvolutionProblem& problem) {
   return problem.batch * problem.out_pixels();
 }
+// Whether dy has its channels first. The engines for channels-last x ask this.
+bool dy_planar(const ConvolutionProblem& problem) {
+  return problem.out_channels > 1 && problem.y_strides[1] != 1;
+}
+
 std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   // With channels first, a step's pixels belong to one plane.
-  if (tile.planar) return problem.batch * ceil_div(problem.out_pixels(), tile.step_pixels);
+  if (tile.planar || dy_planar(problem))
+    return problem.batch * ceil_div(problem.out_pixels(), tile.step_pixels);
   return ceil_div(pixels_of(problem), tile.step_pixels);
 }
 
@@ -69,11 +75,6 @@ std::int64_t promoted_steps(const WgradDenseTile& tile, const ConvolutionProblem
 bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
   return tile.filters() < 2 * round_up(rows_of(problem), 64) &&
          tile.right < 2 * round_up(column_blocks(tile, problem) * tile.line_channels(), 64);
-}
-
-// Whether dy has its channels first. The engines for channels-last x ask this.
-bool dy_planar(const ConvolutionProblem& problem) {
-  return problem.out_channels > 1 && problem.y_strides[1] != 1;
 }
 
 std::string refusal(const ConvolutionProblem& problem, const Gather& gather,

@@ -121,13 +121,16 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
   }
 }
 
-// A channels-first dy, in planes of whole steps, with a channels-last x; dw in any order.
+// A channels-first dy, also in planes that are no multiple of a step, with a channels-last x; dw in
+// any order.
 BOOST_AUTO_TEST_CASE(dy_and_dw_in_another_order) {
   if (!has_warpgroups()) return;
   std::size_t turn = 0;
   for (const char* line :
        {"mb3ic40ih8oc72kh3ph1", "mb2ic72ih16iw15oc136kh1sh2", "mb3ic24iw128oc40kw5pw2",
-        "mb2ic16id4ih4iw4oc24kd3kh3kw3pd1ph1pw1", "g2mb2ic64ih8iw16oc128kh3ph1"})
+        "mb2ic16id4ih4iw4oc24kd3kh3kw3pd1ph1pw1", "g2mb2ic64ih8iw16oc128kh3ph1",
+        "mb5ic40ih4iw20oc72kh3ph1", "mb3ic24ih8iw12oc40kh3sh1ph1",
+        "mb4ic16id3ih4iw4oc24kd3kh1kw1pd1ph0pw0", "mb3ic40iw16oc24kw3pw1"})
     for (const bool first : {true, false}) {
       ConvolutionProblem problem = nhwc(line, turn % 2 == 0 ? f16 : bf16);
       if (first) problem.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, problem.y_dims());
@@ -150,8 +153,27 @@ BOOST_AUTO_TEST_CASE(dy_and_dw_in_another_order) {
   ConvolutionProblem other = nhwc("mb3ic40ih4iw6oc72kh3ph1");
   other.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, other.y_dims());
   BOOST_TEST(reason(other) ==
-             "dy has its channels first, in planes of 24 pixels; expected a multiple of 64, or "
+             "dy has its channels first, in planes of 24 pixels; expected a multiple of 16, or "
              "channels last");
+}
+
+// The line of dy that ends a plane ends with zeros, and beside them are pixels of the next image's
+// x: infinities there must not become NaN.
+BOOST_AUTO_TEST_CASE(infinite_pixels_of_the_next_image) {
+  if (!has_warpgroups()) return;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  ConvolutionProblem problem = nhwc("mb2ic40ih4iw20oc72kh1", f16);
+  problem.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, problem.y_dims());
+  OperationCase item = integers_of(problem);
+  const auto tiles = engine.tiles(problem);
+  const auto tile = std::ranges::find_if(
+      tiles, [&](const WgradDenseTile& each) { return engine.takes(each, problem); });
+  BOOST_REQUIRE(tile != tiles.end());
+  // The second image's first pixel, of one channel; each of that channel's sums has one product of
+  // it, so none is NaN.
+  replace_zeros(item);
+  item.tensors[0].at(80 * 40) = infinity;
+  check_tile(*tile, 1, 1, item, item.expected());
 }
 
 // One and three dimensions of space; padding after x that differs from the padding before it.
