@@ -4,9 +4,15 @@
 // A block computes TILE_P x (RUNS * RUN) pixels of one image for all rows of a group. If images are
 // small, it computes UNITS of them, each one image of one group. The source's patch and the filter
 // are copied to shared memory channel by channel, with STAGES channels in flight. A thread computes
-// RUN adjacent pixels: it reads the values that these need from a row of the patch once, and uses
-// them from registers for every tap and every row of the output. The phases of a strided data
-// gradient share the patch: a pixel stands for one output of each phase.
+// RUN_P rows of RUN adjacent pixels: it reads the values that these need from a row of the patch
+// once, and uses them from registers for every tap and every row of the output. The phases of a
+// strided data gradient share the patch: a pixel stands for one output of each phase. Where the
+// pixels of MERGED phases alternate in a row of the output, which is contiguous, they are stored
+// together.
+//
+// The patch lies so that the quads (16 bytes) that a warp reads at once are in different banks:
+// quads that are LANE_QUADS apart, from one thread's run to the next one's, are neighbours, and so
+// are rows that are ROWS_APART apart.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/geometry/gather_params.h"
@@ -14,8 +20,10 @@
 #include "target/async_copy.cuh"
 #include "target/shared_memory.cuh"
 
-constexpr int UNIT_THREADS = TILE_P * RUNS, WORKERS = UNITS * UNIT_THREADS;
+constexpr int UNIT_THREADS = TILE_P / RUN_P * RUNS, WORKERS = UNITS * UNIT_THREADS;
 constexpr int THREADS = (WORKERS + 31) / 32 * 32;
+// The threads that load a unit: those that compute it, or all threads of a block with one unit.
+constexpr int LOADERS = UNITS == 1 ? THREADS : UNIT_THREADS;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 // With a negative step the taps are reversed: the first position belongs to the last tap.
@@ -40,11 +48,28 @@ device_inline constexpr int filter_before(int phase) {
 }
 constexpr int FILTER = filter_before(PHASES);
 
+struct alignas(16) Quad {
+  compute_t element[16 / sizeof(compute_t)];
+};
+constexpr int QUAD = sizeof(Quad) / sizeof(compute_t);
+
 constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + REACH_H;
 // Rows of the patch begin at multiples of 16 bytes, and where copies of the source begin.
 constexpr int PATCH_W = (RUNS - 1) * RUN * STRIDE_W + THREAD_ROW;
-constexpr int PATCH = PATCH_H * PATCH_W;
-constexpr int STAGE = PATCH + (FILTER + 3) / 4 * 4;  // elements of a unit in a stage
+constexpr int LANE_QUADS = RUN * STRIDE_W / QUAD, ROWS_APART = RUN_P * STRIDE_H;
+constexpr int ROWS_BESIDE = (PATCH_H + ROWS_APART - 1) / ROWS_APART;
+// The place of a row, and of a quad of it, in quads. PITCH: from a row to its neighbour; PLANE:
+// from the quads that threads read first to those that they read next.
+device_inline constexpr int row_place(int row) {
+  return (row % ROWS_APART * ROWS_BESIDE + row / ROWS_APART) * PITCH;
+}
+device_inline constexpr int quad_place(int quad) {
+  return quad % LANE_QUADS * PLANE + quad / LANE_QUADS;
+}
+constexpr int PATCH = LANE_QUADS * PLANE * QUAD;
+static_assert(PLANE >= ROWS_APART * ROWS_BESIDE * PITCH);
+static_assert(LANE_QUADS * PITCH * QUAD >= PATCH_W);
+static_assert(STAGE >= PATCH + FILTER && STAGE % QUAD == 0);  // elements of a unit in a stage
 
 // The first pixel and the first unit of a block; and the image and the group of a unit.
 struct Origin {
@@ -87,10 +112,10 @@ device_inline void move(compute_t* to, const element_t* from, bool valid) {
 }
 
 template <int PHASE>
-device_inline void load_filter(const element_t* w, compute_t* to, bool exists) {
+device_inline void load_filter(const element_t* w, compute_t* to, bool exists, int first) {
   constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
 #pragma unroll 1
-  for (int i = thread_x(); i < filter_of(PHASE); i += THREADS) {
+  for (int i = first; i < filter_of(PHASE); i += LOADERS) {
     const int tap = i / PADDED_ROWS, row = i - tap * PADDED_ROWS;
     // Taps are ordered by their position in the patch.
     const int line = tap / (TAPS_S > 0 ? TAPS_S : 1), column = tap - line * TAPS_S;
@@ -101,51 +126,44 @@ device_inline void load_filter(const element_t* w, compute_t* to, bool exists) {
                  static_cast<i64>(s) * W_STRIDE_S),
             exists && row < ROWS);
   }
-  if constexpr (PHASE + 1 < PHASES) load_filter<PHASE + 1>(w, to, exists);
+  if constexpr (PHASE + 1 < PHASES) load_filter<PHASE + 1>(w, to, exists, first);
 }
 
-// Starts to load one channel of all units.
-device_inline void load(const GatherParams& params, const Origin& origin, int channel,
-                        compute_t* stage) {
-  constexpr int COPIES = PATCH_W / PACK, UNIT_COPIES = PATCH_H * COPIES;  // of a row; of a unit
+// Starts to load one channel of a unit; first: the thread's number among the LOADERS that share it.
+device_inline void load(const GatherParams& params, const Origin& origin, const Unit& unit,
+                        int channel, int first, compute_t* stage) {
+  constexpr int COPIES = PATCH_W / PACK;  // of a row
   const int first_h = origin.p * STRIDE_H + LOWEST_H,
             first_w = origin.q * STRIDE_W + LOWEST_W - SHIFT;
+  const element_t* const plane =
+      static_cast<const element_t*>(params.source) +
+      (unit.image * SOURCE_STRIDE_N +
+       (static_cast<i64>(unit.group) * CHANNELS + channel) * SOURCE_STRIDE_C);
 #pragma unroll 4
-  for (int i = thread_x(); i < UNITS * UNIT_COPIES; i += THREADS) {
-    const int number = UNITS == 1 ? 0 : i / UNIT_COPIES, copy = i - number * UNIT_COPIES;
-    const Unit unit(params, origin.unit + static_cast<u64>(number));
-    const int row = copy / COPIES, column = (copy - row * COPIES) * PACK;
+  for (int i = first; i < PATCH_H * COPIES; i += LOADERS) {
+    const int row = i / COPIES, column = (i - row * COPIES) * PACK;
+    const int place = (row_place(row) + quad_place(column / QUAD)) * QUAD + column % QUAD;
     const int h = first_h + row, v = first_w + column;
     const bool inside = unit.exists && static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
                         static_cast<u32>(v) < static_cast<u32>(SOURCE_W);
-    move<PACK>(stage + number * STAGE + copy * PACK,
-               static_cast<const element_t*>(params.source) +
-                   (unit.image * SOURCE_STRIDE_N +
-                    (static_cast<i64>(unit.group) * CHANNELS + channel) * SOURCE_STRIDE_C +
-                    static_cast<i64>(h) * SOURCE_STRIDE_H + static_cast<i64>(v) * SOURCE_STRIDE_W),
-               inside);
+    move<PACK>(
+        stage + place,
+        plane + (static_cast<i64>(h) * SOURCE_STRIDE_H + static_cast<i64>(v) * SOURCE_STRIDE_W),
+        inside);
   }
-#pragma unroll 1
-  for (int number = 0; number < UNITS; ++number) {
-    const Unit unit(params, origin.unit + static_cast<u64>(number));
-    load_filter<0>(static_cast<const element_t*>(params.w) +
-                       static_cast<i64>(unit.group) * W_STRIDE_GROUP +
-                       static_cast<i64>(channel) * W_STRIDE_C,
-                   stage + number * STAGE + PATCH, unit.exists);
-  }
+  load_filter<0>(static_cast<const element_t*>(params.w) +
+                     static_cast<i64>(unit.group) * W_STRIDE_GROUP +
+                     static_cast<i64>(channel) * W_STRIDE_C,
+                 stage + PATCH, unit.exists, first);
 }
 
-struct alignas(16) Quad {
-  compute_t element[16 / sizeof(compute_t)];
-};
+using Sums = compute_t[PHASES][ROWS][RUN_P][RUN];
 
-using Sums = compute_t[PHASES][ROWS][RUN];
-
-// Adds the products of row r of the filters of phases PHASE to END - 1 with what a thread has of a
-// row of the patch.
+// Adds the products of row r of the filters of phases PHASE to END - 1, for row j of the thread's
+// pixels, with what the thread has of a row of the patch.
 template <int PHASE, int END>
 device_inline void add_row(Sums& sums, const compute_t (&values)[THREAD_ROW],
-                           const compute_t* filter, int r) {
+                           const compute_t* filter, int r, int j) {
   constexpr int TAPS_S = FILTER_S[PHASE], RIGHT = SHIFT + lower_w(PHASE) - LOWEST_W;
 #pragma unroll
   for (int s = 0; s < TAPS_S; ++s) {
@@ -157,9 +175,20 @@ device_inline void add_row(Sums& sums, const compute_t (&values)[THREAD_ROW],
     for (int row = 0; row < ROWS; ++row)
 #pragma unroll
       for (int i = 0; i < RUN; ++i)
-        sums[PHASE][row][i] += weights[row] * values[RIGHT + i * STRIDE_W + s * DISTANCE_W];
+        sums[PHASE][row][j][i] += weights[row] * values[RIGHT + i * STRIDE_W + s * DISTANCE_W];
   }
-  if constexpr (PHASE + 1 < END) add_row<PHASE + 1, END>(sums, values, filter, r);
+  if constexpr (PHASE + 1 < END) add_row<PHASE + 1, END>(sums, values, filter, r, j);
+}
+
+// Reads what a thread needs of a row of the patch, counted from the thread's first row.
+device_inline void read_row(const compute_t* patch, int row, compute_t (&values)[THREAD_ROW]) {
+  const compute_t* const line = patch + row_place(row) * QUAD;
+#pragma unroll
+  for (int i = 0; i < THREAD_ROW / QUAD; ++i) {
+    const Quad quad = *reinterpret_cast<const Quad*>(line + quad_place(i) * QUAD);
+#pragma unroll
+    for (int j = 0; j < QUAD; ++j) values[i * QUAD + j] = quad.element[j];
+  }
 }
 
 // Whether any of the phases that are merged with PHASE, the first of them, has a tap.
@@ -173,20 +202,25 @@ device_inline constexpr bool have_taps(int phase) {
 // channel's filter. Merged phases have the same rows of taps, and so read the same rows.
 template <int PHASE>
 device_inline void multiply(Sums& sums, const compute_t* patch, const compute_t* filter) {
-  constexpr int DOWN = lower_h(PHASE) - LOWEST_H;
-  if constexpr (have_taps(PHASE)) {
+  constexpr int DOWN = lower_h(PHASE) - LOWEST_H, TAPS_R = FILTER_R[PHASE];
+  if constexpr (have_taps(PHASE) && RUN_P == 1) {
 #pragma unroll 1
-    for (int r = 0; r < FILTER_R[PHASE]; ++r) {
-      constexpr int QUAD = sizeof(Quad) / sizeof(compute_t);
+    for (int r = 0; r < TAPS_R; ++r) {
       compute_t values[THREAD_ROW];
+      read_row(patch, DOWN + r * DISTANCE_H, values);
+      add_row<PHASE, PHASE + MERGED>(sums, values, filter, r, 0);
+    }
+  } else if constexpr (have_taps(PHASE)) {
 #pragma unroll
-      for (int i = 0; i < THREAD_ROW / QUAD; ++i) {
-        const Quad quad =
-            *reinterpret_cast<const Quad*>(patch + (DOWN + r * DISTANCE_H) * PATCH_W + i * QUAD);
+    for (int y = 0; y < (RUN_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1; ++y) {
+      compute_t values[THREAD_ROW];
+      read_row(patch, DOWN + y, values);
 #pragma unroll
-        for (int j = 0; j < QUAD; ++j) values[i * QUAD + j] = quad.element[j];
+      for (int j = 0; j < RUN_P; ++j) {
+        const int from = y - j * STRIDE_H;
+        if (from >= 0 && from % DISTANCE_H == 0 && from / DISTANCE_H < TAPS_R)
+          add_row<PHASE, PHASE + MERGED>(sums, values, filter, from / DISTANCE_H, j);
       }
-      add_row<PHASE, PHASE + MERGED>(sums, values, filter, r);
     }
   }
   if constexpr (PHASE + MERGED < PHASES) multiply<PHASE + MERGED>(sums, patch, filter);
@@ -278,17 +312,21 @@ device_inline void store(const Sums& sums, const Epilogue& epilogue, const Unit&
 #pragma unroll
   for (int row = 0; row < ROWS; ++row) {
     const i64 channel = static_cast<i64>(unit.group) * ROWS + row;
-    Piece piece;
-    piece.at = OUT_FIRST[PHASE] + unit.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
-               static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q;
-    piece.z_at = Z_FIRST[PHASE] + unit.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
-                 static_cast<i64>(p) * Z_STRIDE_P + static_cast<i64>(q) * Z_STRIDE_Q;
-    piece.left = works && p < OUT_P[PHASE] ? row_length(PHASE) - q * MERGED : 0;
-    piece.bias = works ? epilogue.bias_of(static_cast<int>(channel)) : 0;
-    compute_t values[PIECE];
+    const compute_t bias = works ? epilogue.bias_of(static_cast<int>(channel)) : 0;
 #pragma unroll
-    for (int i = 0; i < PIECE; ++i) values[i] = sums[PHASE + i % MERGED][row][i / MERGED];
-    store_piece(epilogue, piece, values);
+    for (int j = 0; j < RUN_P; ++j) {
+      Piece piece;
+      piece.at = OUT_FIRST[PHASE] + unit.image * OUT_STRIDE_N + channel * OUT_STRIDE_ROW +
+                 static_cast<i64>(p + j) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q;
+      piece.z_at = Z_FIRST[PHASE] + unit.image * Z_STRIDE_N + channel * Z_STRIDE_ROW +
+                   static_cast<i64>(p + j) * Z_STRIDE_P + static_cast<i64>(q) * Z_STRIDE_Q;
+      piece.left = works && p + j < OUT_P[PHASE] ? row_length(PHASE) - q * MERGED : 0;
+      piece.bias = bias;
+      compute_t values[PIECE];
+#pragma unroll
+      for (int i = 0; i < PIECE; ++i) values[i] = sums[PHASE + i % MERGED][row][j][i / MERGED];
+      store_piece(epilogue, piece, values);
+    }
   }
   if constexpr (PHASE + MERGED < PHASES) store<PHASE + MERGED>(sums, epilogue, unit, works, p, q);
 }
@@ -296,15 +334,18 @@ device_inline void store(const Sums& sums, const Epilogue& epilogue, const Unit&
 KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   compute_t* const stages = shared_array<compute_t, STAGES * UNITS * STAGE>(0);
   const Origin origin = origin_of(block_x());
-  const int number = static_cast<int>(thread_x()) / UNIT_THREADS;
+  const int number = UNITS == 1 ? 0 : static_cast<int>(thread_x()) / UNIT_THREADS;
   const int in_unit = static_cast<int>(thread_x()) - number * UNIT_THREADS;
-  const int in_p = in_unit / RUNS, in_q = (in_unit - in_p * RUNS) * RUN;
-  const bool works = number < UNITS;
+  const int strip = in_unit / RUNS, run = in_unit - strip * RUNS;
+  const bool has_unit = number < UNITS, works = has_unit && in_unit < UNIT_THREADS;
+  const Unit unit(params, origin.unit + static_cast<u64>(number));
+  compute_t* const own = stages + (has_unit ? number : 0) * STAGE;  // in the first slot
 
   constexpr int AHEAD = STAGES > 1 ? STAGES - 1 : 1;  // a single stage holds the only channel
 #pragma unroll 1
   for (int channel = 0; channel < AHEAD; ++channel) {
-    if (channel < CHANNELS) load(params, origin, channel, stages + channel * (UNITS * STAGE));
+    if (has_unit && channel < CHANNELS)
+      load(params, origin, unit, channel, in_unit, own + channel * (UNITS * STAGE));
     async_commit();
   }
   Sums sums;
@@ -313,24 +354,24 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
 #pragma unroll
     for (int row = 0; row < ROWS; ++row)
 #pragma unroll
-      for (int i = 0; i < RUN; ++i) sums[phase][row][i] = 0;
+      for (int j = 0; j < RUN_P; ++j)
+#pragma unroll
+        for (int i = 0; i < RUN; ++i) sums[phase][row][j][i] = 0;
 
   int slot = 0;
 #pragma unroll 1
   for (int channel = 0; channel < CHANNELS; ++channel) {
     async_wait<AHEAD - 1>();
     block_barrier();  // this channel has landed; all threads have read the previous slot
-    if (channel + AHEAD < CHANNELS)
-      load(params, origin, channel + AHEAD,
-           stages + ((slot == 0 ? STAGES : slot) - 1) * (UNITS * STAGE));
+    if (has_unit && channel + AHEAD < CHANNELS)
+      load(params, origin, unit, channel + AHEAD, in_unit,
+           own + ((slot == 0 ? STAGES : slot) - 1) * (UNITS * STAGE));
     async_commit();
-    const compute_t* const stage = stages + (slot * UNITS + (works ? number : 0)) * STAGE;
-    if (works)
-      multiply<0>(sums, stage + in_p * STRIDE_H * PATCH_W + in_q * STRIDE_W, stage + PATCH);
+    const compute_t* const stage = own + slot * (UNITS * STAGE);
+    if (works) multiply<0>(sums, stage + (strip * PITCH + run) * QUAD, stage + PATCH);
     slot = slot + 1 == STAGES ? 0 : slot + 1;
   }
 
-  const Unit unit(params, origin.unit + static_cast<u64>(number));
   Epilogue epilogue;
   epilogue.out = static_cast<output_t*>(params.out);
   epilogue.z = static_cast<const output_t*>(params.z);
@@ -338,5 +379,6 @@ KILN_KERNEL(depthwise_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
-  store<0>(sums, epilogue, unit, works && unit.exists, origin.p + in_p, origin.q + in_q);
+  store<0>(sums, epilogue, unit, works && unit.exists, origin.p + strip * RUN_P,
+           origin.q + run * RUN);
 }

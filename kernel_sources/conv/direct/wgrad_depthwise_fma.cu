@@ -7,6 +7,10 @@
 // multiplied; dy goes straight to registers. A thread takes a run of dy, reads the elements of a
 // row of x that belong to it once, and multiplies them for every tap. At the end warps, blocks and
 // clusters add up their sums, always in the same order.
+//
+// A row of x lies in units of UNIT elements, of which threads beside each other read every
+// LANE_UNITS-th at once; those are neighbours, and so are rows that are STRIDE_H apart, so that a
+// warp's reads meet in few banks.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_wgrad_sum.cuh"
@@ -16,7 +20,19 @@ constexpr int WORKERS = UNITS * TILE_P * RUNS, THREADS = (WORKERS + 31) / 32 * 3
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
               DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1;
-constexpr int STAGE = UNITS * PATCH_H * PATCH_W;  // elements
+constexpr int ROWS_BESIDE = (PATCH_H + STRIDE_H - 1) / STRIDE_H;
+// The place of a row, and of an element of it, in a tile's part of x. PITCH: from a row to its
+// neighbour; PLANE: from the units that threads read first to those that they read next.
+device_inline constexpr int row_place(int row) {
+  return (row % STRIDE_H * ROWS_BESIDE + row / STRIDE_H) * PITCH;
+}
+device_inline constexpr int element_place(int element) {
+  const int unit = element / UNIT;
+  return unit % LANE_UNITS * PLANE + unit / LANE_UNITS * UNIT + element % UNIT;
+}
+constexpr int PATCH = LANE_UNITS * PLANE, STAGE = UNITS * PATCH;  // elements
+static_assert(PLANE >= STRIDE_H * ROWS_BESIDE * PITCH && PITCH * LANE_UNITS >= PATCH_W);
+static_assert(UNIT % READ == 0 && UNIT % PACK == 0 && PITCH % UNIT == 0 && PLANE % UNIT == 0);
 constexpr int OWN_AT = (2 * STAGE * static_cast<int>(sizeof(element_t)) + 15) / 16 * 16;
 constexpr int EXCHANGE_AT =
     (OWN_AT + TILE_TAPS * static_cast<int>(sizeof(compute_t)) + 15) / 16 * 16;
@@ -74,7 +90,7 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 first, u64
     const bool exist = unit < end && static_cast<u32>(d) < static_cast<u32>(SOURCE_D) &&
                        static_cast<u32>(h) < static_cast<u32>(SOURCE_H) &&
                        static_cast<u32>(w) < static_cast<u32>(SOURCE_W);
-    copy<PACK>(stage + line * PATCH_W + column,
+    copy<PACK>(stage + number * PATCH + row_place(row) + element_place(column),
                x + (spot.image * SOURCE_STRIDE_N + static_cast<i64>(d) * SOURCE_STRIDE_D +
                     static_cast<i64>(h) * SOURCE_STRIDE_H + w),
                exist);
@@ -127,8 +143,8 @@ device_inline void multiply(Sums& sums, const element_t* patch, const compute_t 
     compute_t values[THREAD_ROW];
 #pragma unroll
     for (int i = 0; i < THREAD_ROW; i += READ) {
-      const auto pack =
-          *reinterpret_cast<const Pack<element_t, READ>*>(patch + row * (DISTANCE_H * PATCH_W) + i);
+      const auto pack = *reinterpret_cast<const Pack<element_t, READ>*>(
+          patch + row_place(row * DISTANCE_H) + element_place(i));
 #pragma unroll
       for (int k = 0; k < READ; ++k) values[i + k] = to_compute(pack.element[k]);
     }
@@ -194,8 +210,8 @@ KILN_KERNEL(wgrad_depthwise_fma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, para
     async_commit();
     if (any)
       multiply(sums,
-               stages + slot * STAGE + (place.unit * PATCH_H + place.p * STRIDE_H) * PATCH_W +
-                   place.q * STRIDE_W,
+               stages + slot * STAGE + place.unit * PATCH + place.p * PITCH +
+                   place.q * STRIDE_W / LANE_UNITS,
                run, left);
   }
   async_wait<0>();

@@ -7,6 +7,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
+#include "engines/conv/tile/quad_rows.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
@@ -61,16 +62,20 @@ Reach reach_of(const Gather& gather, std::size_t i) {
 
 struct Tile {
   std::int64_t p = 0, runs = 0,
-               run = 8;    // rows of pixels; runs in a row; pixels of a run (a thread)
+               run = 8;    // rows of pixels; runs in a row; pixels of a run
+  std::int64_t run_p = 1;  // runs of a thread, one below the other
   std::int64_t units = 1;  // a unit is one tile of one group of an image
   std::int64_t tiles_p = 0, tiles_q = 0;
   std::int64_t pack = 1;   // elements of a copy of the source
   std::int64_t shift = 0;  // elements at the start of a row's first copy that no pixel needs
   std::int64_t stages = 0;
   std::int64_t row = 0, patch_width = 0;  // elements of a source row for a thread, and for a tile
+  std::int64_t copied = 0;                // elements of a unit's patch, and its filter
+  std::int64_t pitch = 0, plane = 0;      // of the patch in shared memory, in quads
   std::int64_t stage_elements = 0;        // elements of a unit in a stage
 
-  std::int64_t threads() const { return round_up(units * p * runs, 32); }
+  std::int64_t unit_threads() const { return p / run_p * runs; }
+  std::int64_t threads() const { return round_up(units * unit_threads(), 32); }
   std::int64_t shared_elements() const { return stages * units * stage_elements; }
 };
 
@@ -92,6 +97,36 @@ std::int64_t pack_of(const ConvolutionProblem& problem, const Gather& gather) {
   return pack;
 }
 
+// Rows of a thread: two, where the filter is short enough to be unrolled and few rows are left
+// over. Both use a row of the patch, and each weight is read once for both.
+std::int64_t rows_of_thread(const ConvolutionProblem& problem, const Gather& gather) {
+  constexpr std::int64_t most_unrolled = 64, least_rows = 12;
+  const Spatial taps = gather.largest_taps(), pixels = gather.largest_pixels();
+  const bool two = gather.phases.size() == 1 && gather.rows == 1 && gather.stride[1] == 1 &&
+                   compute_bytes(problem) == 4 && taps[1] > 1 &&
+                   taps[1] * taps[2] <= most_unrolled &&
+                   (pixels[1] % 2 == 0 || pixels[1] > least_rows);
+  return two ? 2 : 1;
+}
+
+// Lays a unit's patch out in shared memory.
+void lay_patch(Tile& tile, const ConvolutionProblem& problem, const Gather& gather,
+               std::int64_t filter) {
+  constexpr std::int64_t enough_bytes = 32 * 1024;  // of as many threads as several units have
+  const std::int64_t quad = quad_bytes / compute_bytes(problem), threads = tile.unit_threads();
+  const QuadRows rows = {
+      .runs = tile.runs,
+      .threads = threads,
+      .rows = round_up((tile.p - 1) * gather.stride[1] + reach_of(gather, 1).places,
+                       tile.run_p * gather.stride[1]),
+      .quads = tile.patch_width / quad,
+      .lane_quads = tile.run * gather.stride[2] / quad};
+  const QuadLayout layout = lay_quads(rows, enough_bytes / quad_bytes / tile.stages *
+                                                std::min(threads, units_threads) / units_threads);
+  tile.pitch = layout.pitch, tile.plane = layout.plane;
+  tile.stage_elements = round_up(rows.lane_quads * layout.plane * quad + filter, quad);
+}
+
 // A block has up to 256 threads: as many as a row of the output has runs, times rows, times units
 // if images are small.
 Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
@@ -100,8 +135,10 @@ Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t all = ceil_div(pixels[2], tile.run);
   tile.tiles_q = ceil_div(all, most_runs);
   tile.runs = ceil_div(all, tile.tiles_q);
-  tile.tiles_p = ceil_div(pixels[1], std::max<std::int64_t>(most_threads / tile.runs, 1));
-  tile.p = ceil_div(pixels[1], tile.tiles_p);
+  tile.run_p = rows_of_thread(problem, gather);
+  const std::int64_t strips = ceil_div(pixels[1], tile.run_p);
+  tile.tiles_p = ceil_div(strips, std::max<std::int64_t>(most_threads / tile.runs, 1));
+  tile.p = ceil_div(strips, tile.tiles_p) * tile.run_p;
 
   const Reach along = reach_of(gather, 2);
   tile.pack = pack_of(problem, gather);
@@ -112,11 +149,12 @@ Tile choose_tile(const ConvolutionProblem& problem, const Gather& gather) {
   tile.patch_width = (tile.runs - 1) * tile.run * gather.stride[2] + tile.row;
   std::int64_t taps = 0;
   for (const Gather::Phase& phase : gather.phases) taps += phase.tap_count();
-  tile.stage_elements =
-      ((tile.p - 1) * gather.stride[1] + reach_of(gather, 1).places) * tile.patch_width +
-      round_up(taps * padded_rows(gather), 4);
+  const std::int64_t filter = taps * padded_rows(gather);
+  tile.copied =
+      ((tile.p - 1) * gather.stride[1] + reach_of(gather, 1).places) * tile.patch_width + filter;
+  lay_patch(tile, problem, gather, filter);
   if (tile.tiles_p * tile.tiles_q > 1) return tile;
-  tile.units = std::max<std::int64_t>(units_threads / (tile.p * tile.runs), 1);
+  tile.units = std::max<std::int64_t>(units_threads / tile.unit_threads(), 1);
   while (tile.units > 1 && tile.shared_elements() * compute_bytes(problem) > enough_memory)
     --tile.units;
   return tile;
@@ -185,8 +223,8 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
   spec.file = "conv/direct/depthwise_fma.cu";
   spec.entry = "depthwise_fma";
   spec.tile = cat(tile.units > 1 ? cat(tile.units, " of ") : "", tile.p, "x", tile.runs * tile.run,
-                  " pixels, ", tile.run, " a thread, ", tile.threads(), " threads, ", tile.stages,
-                  " stages");
+                  " pixels, ", tile.run_p * tile.run, " a thread, ", tile.threads(), " threads, ",
+                  tile.stages, " stages");
   const std::int64_t vector = out_vector(problem, gather);
   spec.alignment = size_of(problem.type()) * static_cast<std::size_t>(std::max(tile.pack, vector));
   const std::int64_t bytes = tile.shared_elements() * compute_bytes(problem);
@@ -202,9 +240,13 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
   add("UNITS", tile.units, "images of a group, of a block");
   add("TILE_P", tile.p, "rows of pixels");
   add("RUNS", tile.runs, "in a row of the tile");
-  add("RUN", tile.run, "pixels of a thread");
+  add("RUN", tile.run, "pixels of a row of a thread");
+  add("RUN_P", tile.run_p, "rows of a thread");
   add("PADDED_ROWS", padded_rows(gather));
   add("STAGES", tile.stages);
+  add("STAGE", tile.stage_elements, "elements of a unit in a stage");
+  add("PITCH", tile.pitch, "quads of 16 bytes from a row of the patch to the next");
+  add("PLANE", tile.plane, "quads of the patch that threads read at once");
   add("MIN_BLOCKS", std::int64_t{2});
   add("LOWEST_H", down.lowest, "place that a pixel meets");
   add("LOWEST_W", along.lowest);
@@ -236,11 +278,11 @@ double DepthwiseFmaEngine::seconds(const Problem& any, const DeviceDescription& 
   const Tile tile = choose_tile(problem, gather);
   std::int64_t taps = 0;
   for (const Gather::Phase& phase : gather.phases) taps += phase.tap_count();
-  const std::int64_t products = tile.run * gather.rows * gather.channels * taps;
+  const std::int64_t products = tile.run_p * tile.run * gather.rows * gather.channels * taps;
   return depthwise_fma_seconds({problem.type(), static_cast<double>(blocks_of(problem, tile)),
                                 static_cast<double>(tile.threads()), static_cast<double>(products),
                                 static_cast<double>(gather.channels),
-                                static_cast<double>(tile.units * tile.stage_elements) /
+                                static_cast<double>(tile.units * tile.copied) /
                                     static_cast<double>(tile.pack * tile.threads()),
                                 gather.source_strides[4] != 1, work_of(problem, false).bytes},
                                device);

@@ -7,6 +7,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/tile/quad_rows.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
 #include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
@@ -27,6 +28,9 @@ struct Tile {
   std::int64_t tiles_p = 0, tiles_q = 0;  // tiles in an image
   // Elements of an access: of a copy of x, a read of dy, and a read of shared memory.
   std::int64_t pack = 1, dy_pack = 1, read = 1;
+  // Elements of x in a unit of shared memory, units from a thread's run to the next one's, elements
+  // from a row to its neighbour, and from the units that threads read first to the next ones.
+  std::int64_t unit = 1, lane_units = 1, pitch = 0, plane = 0;
   std::int64_t shift = 0;        // elements at the start of a row's first copy that no pixel needs
   std::int64_t row = 0;          // elements of a row of x that a thread holds
   std::int64_t patch_width = 0;  // elements of a row of x that a tile needs
@@ -74,8 +78,12 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   tile.pack = pack_of(problem, gather.source[2], gather.source_strides);
   tile.dy_pack = pack_of(problem, phase.pixels[2], gather.out_strides);
   while (tile.run % tile.dy_pack != 0) tile.dy_pack /= 2;
-  tile.read =
-      tile.run * gather.stride[2] % 4 == 0 ? vector_bytes / std::max<std::int64_t>(element, 4) : 1;
+  // Where runs begin at multiples of 16 bytes, x is read by as many.
+  const std::int64_t quad = vector_bytes / element, between = tile.run * gather.stride[2];
+  const bool quads = between % quad == 0;
+  tile.read = quads              ? quad
+              : between % 4 == 0 ? vector_bytes / std::max<std::int64_t>(element, 4)
+                                 : 1;
   const std::int64_t lowest =
       phase.origin[2] + std::min<std::int64_t>((phase.taps[2] - 1) * gather.step[2], 0);
   const auto shift = [&] { return (lowest % tile.pack + tile.pack) % tile.pack; };
@@ -89,7 +97,22 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   tile.row = round_up(tile.shift + reach(gather, 2, tile.run, phase.taps[2]), tile.read);
   tile.patch_width = round_up((tile.runs - 1) * tile.run * gather.stride[2] + tile.row,
                               std::max<std::int64_t>(vector_bytes / element, tile.pack));
-  const std::int64_t patch = reach(gather, 1, tile.p, tile.filter_rows) * tile.patch_width;
+  const std::int64_t x_rows =
+      round_up(reach(gather, 1, tile.p, tile.filter_rows), gather.stride[1]);
+  tile.unit = std::max(tile.read, tile.pack);
+  tile.pitch = tile.patch_width, tile.plane = x_rows * tile.patch_width;
+  if (quads) {
+    constexpr std::int64_t enough_bytes = 20 * 1024;  // of a tile's part of x
+    tile.lane_units = between / quad;
+    const QuadLayout layout = lay_quads({.runs = tile.runs,
+                                         .threads = tile.p * tile.runs,
+                                         .rows = x_rows,
+                                         .quads = tile.patch_width / quad,
+                                         .lane_quads = tile.lane_units},
+                                        enough_bytes / vector_bytes);
+    tile.pitch = layout.pitch * quad, tile.plane = layout.plane * quad;
+  }
+  const std::int64_t patch = tile.lane_units * tile.plane;
   const std::int64_t sums = tile.filter_rows * phase.taps[2] * 4 * words_of(problem.type());
   const auto memory = [&] {
     return round_up(2 * tile.units * patch * element, 16) + round_up(sums, 16) +
@@ -213,6 +236,10 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   add("READ", tile.read, "and of shared memory");
   add("THREAD_ROW", tile.row, "what a thread holds of a row of x");
   add("PATCH_W", tile.patch_width, "what a tile does");
+  add("UNIT", tile.unit, "elements of a row of x that lie side by side");
+  add("LANE_UNITS", tile.lane_units, "units from run to run");
+  add("PITCH", tile.pitch, "elements from a row of x to its neighbour");
+  add("PLANE", tile.plane, "elements from units that are read at once to the next ones");
   add("MIN_BLOCKS", resident);
   add("SHARED_BYTES", tile.shared_memory);
   const auto divisor = [&](const char* name, std::int64_t value) {

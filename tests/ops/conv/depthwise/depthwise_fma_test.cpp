@@ -1,5 +1,5 @@
-// Data gradients with strides of channels-first depthwise layers: the pixels of several phases
-// alternate in a row of dx and are stored together.
+// Channels-first depthwise layers: data gradients with strides, whose phases' pixels alternate in a
+// row of dx and are stored together; threads that have two rows.
 #include <boost/test/unit_test.hpp>
 #include <string_view>
 
@@ -37,6 +37,24 @@ BOOST_AUTO_TEST_CASE(phases_side_by_side) {
       const OperationCase item =
           integers_in_turn(gradient(line, type, layout, mode_in_turn(turn)), turn);
       check_integers(item, engine);
+      ++turn;
+    }
+}
+
+// Two rows of pixels a thread, and one where few rows would be left over: several images a block,
+// filters of dilation, of one column and of several channels, tiles that end within a thread.
+BOOST_AUTO_TEST_CASE(two_rows_a_thread) {
+  std::size_t turn = 0;
+  for (const char* line :
+       {"g5mb3ic5ih14oc5kh3ph1", "g3mb2ic3ih13iw40oc3kh5ph2", "g2mb3ic2ih20iw56oc2kh7ph3",
+        "g2mb2ic2ih18iw30oc2kh3ph2dh1", "g3mb2ic3ih16iw24oc3kh3kw2pw0ph1", "g2mb2ic10ih16oc2kh3ph1",
+        "g2mb1ic2ih90iw72oc2kh3ph1", "g4mb7ic4ih7oc4kh3ph1"})
+    for (DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF}) {
+      const kilnTensorFormat_t layout = turn % 4 == 3 ? KILN_TENSOR_NHWC : KILN_TENSOR_NCHW;
+      check_integers(integers_in_turn(problem_in(line, {type, KILN_MATH_DEFAULT}, layout,
+                                                 ConvolutionPass::fprop, mode_in_turn(turn)),
+                                      turn),
+                     engine);
       ++turn;
     }
 }
