@@ -21,7 +21,7 @@ constexpr std::int64_t most_row_bytes = 192;  // registers of a thread for a row
 
 struct Tile {
   std::int64_t vector;       // channels of dy of a thread
-  std::int64_t q;            // pixels of dy in a unit
+  std::int64_t p, q;         // rows and columns of pixels of dy in a unit
   std::int64_t filter_rows;  // rows of the filter of a thread
   std::int64_t lanes;        // vectors of channels of a block
   std::int64_t runs;         // threads that share the units of a vector of channels
@@ -77,6 +77,7 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t registers = row_sums(problem, gather, vector);
   const bool whole = vector == channel_vector(problem.type());
   Tile tile{.vector = vector,
+            .p = 1,
             .q = whole ? 4 : 8,
             .filter_rows = std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
             .lanes = depthwise_lanes(ceil_div(problem.groups * gather.rows, vector)),
@@ -85,10 +86,17 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   while (tile.q > 1 && row_bytes(problem, gather, vector, tile.q) > most_row_bytes) tile.q /= 2;
   const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   constexpr std::int64_t narrow_registers = 16;  // more, for conversions and addresses
-  const DepthwiseBlock block =
-      depthwise_block(tile.filter_rows * registers +
-                      (row_bytes(problem, gather, vector, tile.q) + tile.q * vector * element) / 4 +
-                      (whole ? 0 : narrow_registers));
+  const auto registers_of = [&](std::int64_t rows) {
+    return tile.filter_rows * registers +
+           (row_bytes(problem, gather, vector, tile.q) + rows * tile.q * vector * element) / 4 +
+           (whole ? 0 : narrow_registers);
+  };
+  // Two rows of dy read a row of x once for both.
+  if (taps[1] > 1 && tile.filter_rows == taps[1] && gather.stride[1] < taps[1] &&
+      gather.phases.front().pixels[1] > 1 &&
+      depthwise_block(registers_of(2)).threads == depthwise_block(0).threads)
+    tile.p = 2;
+  const DepthwiseBlock block = depthwise_block(registers_of(tile.p));
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
   return tile;
@@ -100,7 +108,7 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   FilterGradientTiles tiles;
   tiles.block_rows = tile.lanes * tile.vector;
   tiles.filter_rows = tile.filter_rows;
-  tiles.units = problem.batch * pixels[1] * ceil_div(pixels[2], tile.q);
+  tiles.units = problem.batch * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q);
   tiles.at_once = tile.runs;
   tiles.threads = tile.threads();
   return tiles;
@@ -155,7 +163,7 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   const std::int64_t vector = tile.vector, bytes = compute_bytes(problem.type());
   const std::int64_t elements = tiles_of(problem, gather, tile).elements(gather);
   spec.tile = cat(tile.lanes * vector, " channels, ", tile.filter_rows, " rows of the filter, ",
-                  tile.q, " pixels a unit, ", tile.threads(), " threads");
+                  tile.p * tile.q, " pixels a unit, ", tile.threads(), " threads");
   spec.alignment = channel_vector_bytes;
   spec.shared_memory = static_cast<std::uint32_t>((tile.threads() * vector + elements) * bytes);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -166,10 +174,11 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   add("ACCESS", is_depthwise(gather) ? vector : input_access(problem.type(), gather),
       "channels of x in one load");
   add("LANES_C", tile.lanes, "vectors of channels of a block");
-  add("RUNS", tile.runs, "threads of a block that take runs of pixels in turn");
-  add("TILE_Q", tile.q, "pixels of dy in a run");
+  add("RUNS", tile.runs, "threads of a block that take units of pixels in turn");
+  add("TILE_P", tile.p, "rows of pixels of dy in a unit");
+  add("TILE_Q", tile.q, "pixels of dy in a row of a unit");
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
-  add("DIV_OUT_P", make_wide_magic(static_cast<std::uint64_t>(pixels[1])));
+  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
   add("MIN_BLOCKS", tile.min_blocks);
   add("SHARED_BYTES", std::int64_t{spec.shared_memory});
 }

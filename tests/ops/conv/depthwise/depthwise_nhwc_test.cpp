@@ -70,6 +70,18 @@ BOOST_AUTO_TEST_CASE(filter_gradients) {
     }
 }
 
+// Rows of dy that a unit lacks are not multiplied, for the rows of x that they would meet may be
+// infinite.
+BOOST_AUTO_TEST_CASE(filter_gradients_of_infinities) {
+  for (const char* line : {"g16mb2ic16ih7iw9oc16kh3ph1", "g16mb2ic16ih9iw9oc16kh3ph1sh2"})
+    for (const std::int64_t at : {58, 931}) {
+      OperationCase item = integers_of(nhwc(line, KILN_DATA_FLOAT, ConvolutionPass::wgrad), 5);
+      replace_zeros(item);
+      item["x"].at(at) = std::numeric_limits<double>::infinity();
+      check_integers(item, of_filters.name());
+    }
+}
+
 // Long depthwise filters, of which a thread has fewer channels: four, two and one.
 BOOST_AUTO_TEST_CASE(filter_gradients_of_long_filters) {
   std::size_t turn = 0;
