@@ -181,7 +181,7 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
       }
       for (const char* line :
            {"mb8ic3ih224oc64kh7ph3sh2", "mb8ic3ih224oc64kh3ph1", "mb1ic128ih512oc3kh3ph1",
-            "mb8ic3ih224oc96kh4sh4", "mb8ic3ih224oc768kh16sh16"}) {
+            "mb8ic3ih224oc96kh4sh4", "mb8ic3ih224oc768kh16sh16", "mb8ic3ih299oc32kh3ph0sh2"}) {
         const ConvolutionOperands image = operands(line);
         add(make_convolution(image.spec, image.x, image.w, image.y), "few_input_channels_nhwc_mma");
         add(make_convolution_dgrad(image.spec, image.w, image.y, image.x),

@@ -24,9 +24,13 @@ constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1,
               WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0),
               LOWER_W = ORIGIN_W[0] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
-constexpr int SHIFT = elements_before<COPY_BYTES>(LOWER_W, CHANNELS);
-constexpr int COPIES = row_copies<COPY_BYTES>(SHIFT, WIDTH* CHANNELS);
-constexpr int PLANE_BYTES = HEIGHT * PITCH, STAGE_BYTES = TAPS_T * PLANE_BYTES;
+// UNEVEN_ROWS: a tile begins at any of COPY elements (tile_shift()).
+constexpr int COPY = COPY_BYTES / 2;
+constexpr int SHIFT = UNEVEN_ROWS ? 0 : elements_before<COPY_BYTES>(LOWER_W, CHANNELS);
+constexpr int COPIES = row_copies<COPY_BYTES>(UNEVEN_ROWS ? COPY - 1 : SHIFT, WIDTH* CHANNELS);
+constexpr int PLANE_BYTES = HEIGHT * PITCH;
+constexpr int STAGE_BYTES =
+    UNEVEN_ROWS ? (PLANE_BYTES + 2 * (COPY - 1) + 15) / 16 * 16 : TAPS_T * PLANE_BYTES;
 // The reduction is ordered as in memory, so that neighboring lanes read neighboring elements.
 constexpr int RUN = TAPS_S * CHANNELS, REDUCTION = TAPS_T * TAPS_R * RUN;
 constexpr int STEPS = (REDUCTION + 15) / 16;
@@ -46,6 +50,7 @@ constexpr int PLACES_AT =
     FILTER_AT + STEPS * (BLOCK_CHANNELS / 8) * 32 * static_cast<int>(sizeof(RightOperand));
 static_assert(PLACES_AT + STEPS * 4 * static_cast<int>(sizeof(Places)) <= SHARED_BYTES);
 static_assert(STAGE_BYTES <= 65536 && STAGE_BYTES % 16 == 0);
+static_assert(!UNEVEN_ROWS || (TAPS_T == 1 && (PITCH / 2 - SOURCE_STRIDE_H) % COPY == 0));
 
 struct Spot {
   i64 image;
@@ -85,19 +90,34 @@ struct Element {
   }
 };
 
+// UNEVEN_ROWS: the number of elements from where a tile's first copy begins to its first element.
+device_inline int tile_shift(const Spot& spot) {
+  if constexpr (!UNEVEN_ROWS) return 0;
+  const i64 first = spot.image * SOURCE_STRIDE_N +
+                    static_cast<i64>(spot.o * STRIDE_D + ORIGIN_D[0]) * SOURCE_STRIDE_D +
+                    static_cast<i64>(spot.p * STRIDE_H + LOWER_H) * SOURCE_STRIDE_H +
+                    (spot.q * STRIDE_W + LOWER_W) * CHANNELS;
+  return static_cast<int>(static_cast<u32>(first) % COPY);
+}
+
 // Starts copying a tile's halo.
 device_inline void load_stage(const GatherParams& params, u64 tile, unsigned char* stage) {
   const Spot spot = spot_of(tile);
 #pragma unroll
   for (int t = 0; t < TAPS_T; ++t) {
     const int d = spot.o * STRIDE_D + ORIGIN_D[0] + t * STEP_D;
-    copy_whole_rows<THREADS, HEIGHT, COPIES, PITCH, COPY_BYTES, SOURCE_W * CHANNELS>(
-        stage + t * PLANE_BYTES,
-        static_cast<const element_t*>(params.source) + spot.image * SOURCE_STRIDE_N +
-            static_cast<i64>(d) * SOURCE_STRIDE_D,
-        SOURCE_STRIDE_H, spot.p * STRIDE_H + LOWER_H, SOURCE_H,
-        (spot.q * STRIDE_W + LOWER_W) * CHANNELS - SHIFT,
-        static_cast<u32>(d) < static_cast<u32>(SOURCE_D));
+    const element_t* const plane = static_cast<const element_t*>(params.source) +
+                                   spot.image * SOURCE_STRIDE_N +
+                                   static_cast<i64>(d) * SOURCE_STRIDE_D;
+    const int row = spot.p * STRIDE_H + LOWER_H,
+              first = (spot.q * STRIDE_W + LOWER_W) * CHANNELS - SHIFT;
+    const bool exists = static_cast<u32>(d) < static_cast<u32>(SOURCE_D);
+    if constexpr (UNEVEN_ROWS)
+      copy_uneven_rows<THREADS, HEIGHT, COPIES, PITCH, SOURCE_W * CHANNELS>(
+          stage, plane, SOURCE_STRIDE_H, row, SOURCE_H, first, tile_shift(spot), exists);
+    else
+      copy_whole_rows<THREADS, HEIGHT, COPIES, PITCH, COPY_BYTES, SOURCE_W * CHANNELS>(
+          stage + t * PLANE_BYTES, plane, SOURCE_STRIDE_H, row, SOURCE_H, first, exists);
   }
 }
 
@@ -112,8 +132,12 @@ device_inline void fill_tables(const GatherParams& params, int first_channel,
                                unsigned char* shared) {
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[0];
   u32* const filter = reinterpret_cast<u32*>(shared + FILTER_AT);
-#pragma unroll 1
-  for (int i = thread_x(); i < STEPS * (BLOCK_CHANNELS / 8) * 64; i += THREADS) {
+  constexpr int WORDS = STEPS * (BLOCK_CHANNELS / 8) * 64;
+  static_assert(WORDS % THREADS == 0);
+  // Several words at a time, because each waits for L2.
+#pragma unroll 8
+  for (int round = 0; round < WORDS / THREADS; ++round) {
+    const int i = round * THREADS + thread_x();
     const int word = i % 2, lane = i / 2 % 32, octet = i / 64 % (BLOCK_CHANNELS / 8);
     const int channel = first_channel + octet * 8 + lane / 4;
     const int k = i / (BLOCK_CHANNELS * 8) * 16 + word * 8 + lane % 4 * 2;
@@ -237,11 +261,12 @@ KILN_KERNEL(few_input_channels_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, para
     if (tile + (STAGES - 1) * slots < tiles)
       load_stage(params, tile + (STAGES - 1) * slots, shared + free);
     async_commit();
-    const unsigned char* const stage = shared + at;
+    const Spot spot = spot_of(tile);
+    const unsigned char* const stage = shared + at + tile_shift(spot) * 2;
     const unsigned char* const from[2] = {stage + pixels[0], stage + pixels[1]};
     Sums sums = {};
     multiply(sums, from, filter, places, tail);
-    store(sums, params, spot_of(tile), from_here(first_group), block_channel + first_octet * 8);
+    store(sums, params, spot, from_here(first_group), block_channel + first_octet * 8);
     free = at;
     at = at + STAGE_BYTES == FILTER_AT ? 0 : at + STAGE_BYTES;
   }

@@ -2,7 +2,7 @@
 // global memory.
 #pragma once
 
-#include "target/async_copy.cuh"
+#include "target/async_copy_head.cuh"
 #include "target/half.cuh"
 #include "target/kernel.cuh"
 #include "target/vector_access.cuh"
@@ -45,6 +45,39 @@ device_inline void copy_whole_rows(unsigned char* shared, const T* tensor, i64 s
     else
       *reinterpret_cast<unsigned short*>(to) =
           static_cast<unsigned short>(load_short(from, inside));
+  }
+}
+
+// Like copy_whole_rows(), by copies of 16 bytes of rows that begin at any element, such as those of
+// images of odd width. Element `first` of row `row` lands `before` elements behind `shared`, which
+// has to be as far from a multiple of 16 bytes as the element is in global memory. The same holds
+// for the other rows, because PITCH and the distance of rows in global memory differ by a multiple
+// of 16 bytes.
+template <int THREADS, int ROWS, int COPIES, int PITCH, int LENGTH, class T>
+device_inline void copy_uneven_rows(unsigned char* shared, const T* tensor, i64 stride, int row,
+                                    int rows, int first, int before, bool exists) {
+  constexpr int COPY = 16 / ROW_ELEMENT_BYTES, ROW = PITCH / ROW_ELEMENT_BYTES;
+  static_assert(ROW_ELEMENT_BYTES == 2 && COPIES * COPY <= ROW);
+#pragma unroll 2
+  for (int i = thread_x(); i < ROWS * COPIES; i += THREADS) {
+    const int number = i / COPIES, copy = i - number * COPIES;
+    const int begin = before + number * ROW, place = begin / COPY * COPY + copy * COPY;
+    const int at_row = row + number, at = first + place - begin;
+    const bool in_rows = exists && static_cast<u32>(at_row) < static_cast<u32>(rows);
+    const T* const from = tensor + (static_cast<i64>(at_row) * stride + at);
+    unsigned char* const to = shared + place * ROW_ELEMENT_BYTES;
+    if (in_rows && at < 0 && at > -COPY) {
+      // The row begins within the copy, and an asynchronous copy cannot leave out its beginning.
+#pragma unroll
+      for (int element = 0; element < COPY; ++element)
+        reinterpret_cast<unsigned short*>(to)[element] = static_cast<unsigned short>(
+            load_short(from + element, static_cast<u32>(at + element) < static_cast<u32>(LENGTH)));
+    } else {
+      const int left = LENGTH - at, elements = left < COPY ? left : COPY;
+      async_copy_head(
+          to, from,
+          in_rows && at >= 0 && left > 0 ? static_cast<u32>(elements * ROW_ELEMENT_BYTES) : 0);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -12,18 +13,21 @@
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
+#include "engines/cost/chips.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
 namespace {
 
 constexpr std::int64_t block_warps = 8, product_pixels = 16, resident = 2;
+constexpr double block_threads = 32.0 * block_warps;
 
 struct Tile {
   std::int64_t p = 0, q = 0;    // rows and columns of output pixels
   std::int64_t octets = 0;      // octets of output channels of a warp
   std::int64_t warps_n = 1;     // warps that share a block's output channels
   std::int64_t copy_bytes = 0;  // bytes of a copy of the source
+  bool uneven_rows = false;     // rows of the source begin at any element
   std::int64_t pitch = 0;       // bytes from one row of the source to the next in shared memory
   std::int64_t stages = 0, stage_bytes = 0, shared_memory = 0;
 
@@ -33,6 +37,14 @@ struct Tile {
 
 std::int64_t steps_of(const Gather& gather) {
   return ceil_div(gather.channels * gather.most_taps(), product_pixels);
+}
+
+// Bytes from one row of `elements` elements to the next in shared memory: a row's copies, and as
+// many bytes beyond a multiple of 16 as from row to row of the tensor.
+std::int64_t uneven_row_pitch(std::int64_t elements, std::int64_t stride) {
+  constexpr std::int64_t copy = channel_vector_bytes / 2;
+  const std::int64_t copied = round_up(elements + copy - 1, copy);
+  return 2 * (copied + stride % copy);
 }
 
 // A warp takes all output channels where its registers hold their sums, else the share that leaves
@@ -60,13 +72,20 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
   set_channels(tile, gather.rows);
   tile.copy_bytes =
       whole_row_copy(problem, gather.source[2], gather.channels, gather.source_strides);
+  // Volumes keep copies of 2 bytes: planes would have to begin as rows do.
+  tile.uneven_rows = tile.copy_bytes == 2 && phase.taps[0] == 1;
+  if (tile.uneven_rows) tile.copy_bytes = channel_vector_bytes;
   const std::int64_t tables = steps_of(gather) * (tile.channels() / octet * 256 + 32);
   std::optional<Tile> best;
   double least = 0;
   for (tile.q = product_pixels; tile.q <= tile.warps_p() * 32; tile.q *= 2) {
     tile.p = tile.warps_p() * 32 / tile.q;
-    tile.pitch = whole_row_pitch(met(2, tile.q) * gather.channels, 2, tile.copy_bytes);
+    const std::int64_t row = met(2, tile.q) * gather.channels;
+    tile.pitch = tile.uneven_rows ? uneven_row_pitch(row, gather.source_strides[3])
+                                  : whole_row_pitch(row, 2, tile.copy_bytes);
     tile.stage_bytes = phase.taps[0] * met(1, tile.p) * tile.pitch;
+    if (tile.uneven_rows)
+      tile.stage_bytes = round_up(tile.stage_bytes + tile.copy_bytes - 2, channel_vector_bytes);
     constexpr std::int64_t most_stage = 1 << 16;  // bytes: offsets in a stage have 16 bits
     if (tile.stage_bytes > most_stage) continue;
     const auto fits = [&](std::int64_t stages, std::int64_t blocks) {
@@ -155,6 +174,7 @@ std::variant<Proposal, Refusal> FewInputChannelsNhwcMmaEngine::propose(
   add("TILE_Q", tile.q);
   add("CHANNEL_TILES", channel_tiles);
   add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("UNEVEN_ROWS", tile.uneven_rows, "rows of the source begin at any element");
   add("PITCH", tile.pitch, "from one of its rows to the next");
   add("STAGES", tile.stages);
   add("SHARED_BYTES", tile.shared_memory);
@@ -198,7 +218,18 @@ double FewInputChannelsNhwcMmaEngine::seconds(const Problem& any,
       warps * static_cast<double>((17 + 2 * tile.octets) * steps_of(gather) + 4 * tile.octets) +
       work.blocks * static_cast<double>(tile.stage_bytes) / 64;
   work.bytes = work_of(problem, false).bytes;
-  return grouped_seconds(work, device);
+  // By an H200's times: words of the filter are loaded 8 at a time by each thread; copies of 2
+  // bytes pass through registers, and each waits for memory.
+  constexpr double words_at_once = 8, words_clocks = 1200, copy_clocks = 1000;
+  const auto rounds = [](std::int64_t count, double at_once) {
+    return std::ceil(static_cast<double>(count) / (at_once * block_threads));
+  };
+  double clocks =
+      rounds(steps_of(gather) * tile.channels() / octet * 64, words_at_once) * words_clocks;
+  if (tile.copy_bytes == 2)
+    clocks += rounds(tile.stage_bytes / 2, 1) * copy_clocks *
+              std::ceil(work.blocks / static_cast<double>(resident * device.multiprocessors));
+  return grouped_seconds(work, device) + clocks / clock_rate(device);
 }
 
 }  // namespace kiln
