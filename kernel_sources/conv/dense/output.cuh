@@ -9,8 +9,8 @@
 
 using Sums = SumRegisters<float, LEFT, BLOCK_RIGHT / 8, false, PROMOTE_LOCAL>;
 
-// A slab's place in the output for TMA: ROW_LINE rows from `row` on of the pixels from `pixel` on;
-// PLANAR: 64 or BLOCK_RIGHT rows of SLAB_LINE pixels of an image.
+// A slab's place in the output for TMA: RESULT_LINE rows from `row` on of the pixels from `pixel`
+// on; PLANAR: 64 or BLOCK_RIGHT rows of SLAB_LINE pixels of an image.
 struct OutputPlace {
   static constexpr bool BY_THREADS = false;
   const Params& params;
@@ -28,38 +28,45 @@ struct OutputPlace {
 
   device_inline void next_block() {
     if constexpr (!PLANAR)
-      row += ROW_LINE;
+      row += RESULT_LINE;
     else if constexpr (IMAGES > 1)
       ++image;
     else
       pixel += SLAB_LINE;
   }
+  // The phase of the row, and the row in it. Rows beyond those of the last phase are beyond those
+  // of its map, too.
+  device_inline int row_phase() const {
+    if constexpr (PHASES_JOINED) return row / ROWS < PHASES ? row / ROWS : PHASES - 1;
+    return phase;
+  }
+  device_inline int row_in_phase() const { return PHASES_JOINED ? row - row_phase() * ROWS : row; }
   // Called by one thread.
   device_inline void store(const unsigned char* slab) const {
-    const TensorMap& map = params.maps[output_map(phase)];
+    const TensorMap& map = params.maps[output_map(row_phase())];
     if constexpr (PLANAR) {
       const int at[3] = {static_cast<int>(pixel), row, image};
       bulk_store(map, slab, at);
     } else if (OUT_IN_LINE) {
-      const int at[2] = {row, static_cast<int>(pixel)};
+      const int at[2] = {row_in_phase(), static_cast<int>(pixel)};
       bulk_store(map, slab, at);
     } else {
       const PixelPlace place(pixel, phase);
-      const BoxAt at(row, place.q, place.p, place.o, place.n);
+      const BoxAt at(row_in_phase(), place.q, place.p, place.o, place.n);
       bulk_store_im2col(map, slab, at.at);
     }
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
-    const TensorMap& map = params.maps[residual_map(phase)];
+    const TensorMap& map = params.maps[residual_map(row_phase())];
     if constexpr (PLANAR) {
       const int at[3] = {static_cast<int>(pixel), row, image};
       bulk_load(slab, map, landed, at);
     } else if (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
-      const int at[2] = {row, static_cast<int>(pixel)};
+      const int at[2] = {row_in_phase(), static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);
     } else {
       const PixelPlace place(pixel, phase);
-      const BoxAt at(row, place.q, place.p, place.o, place.n);
+      const BoxAt at(row_in_phase(), place.q, place.p, place.o, place.n);
       bulk_load_im2col(slab, map, landed, at.at, TapAt(0, 0, 0).at);
     }
   }

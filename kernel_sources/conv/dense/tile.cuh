@@ -46,7 +46,7 @@ static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
 // Shared memory holds stages of both operands, slabs of results, and barriers.
 constexpr bool LINES_OF_PIXELS = PLANAR || STORE_PIXELS > 0;
 constexpr bool LINES_LEFT = PIXELS_LEFT != LINES_OF_PIXELS;
-constexpr int SLAB_LINE = LINES_OF_PIXELS ? SLAB_PIXEL_LINE : ROW_LINE;
+constexpr int SLAB_LINE = LINES_OF_PIXELS ? SLAB_PIXEL_LINE : RESULT_LINE;
 constexpr int SLAB_LINES = LINES_LEFT ? 64 : BLOCK_RIGHT;
 constexpr int SLAB_BLOCKS = LINES_LEFT ? 1 : 64 / SLAB_LINE;
 device_inline constexpr int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
@@ -62,6 +62,8 @@ constexpr int THREADS = 128 * (1 + CONSUMERS);
 
 static_assert(BLOCK_LEFT % 64 == 0 && BLOCK_RIGHT % 16 == 0 && BLOCK_RIGHT <= 256);
 static_assert(!PLANAR || STORE_PIXELS == 0);
+static_assert(!PHASES_JOINED || (PIXELS_LEFT && STORE_PIXELS == 0 && GROUPS == 1 && !BIAS &&
+                                 ROWS % RESULT_LINE == 0));
 static_assert(TILE_ROWS % ROW_LINE == 0 && BLOCK_RIGHT % (LINES_LEFT ? SLAB_LINE : 16) == 0);
 
 // Indices of the tensor maps.
@@ -74,17 +76,23 @@ device_inline constexpr int residual_map(int phase) {
 }
 
 // One tile. Tiles of the same pixels and other rows follow each other, so that the pixels hit L2.
+// PHASES_TOGETHER: the phases have equally many tiles, and those of the same source follow each
+// other too. PHASES_JOINED: a tile's rows are those of several phases, which read the same pixels.
 struct Tile {
   int phase, first_row;  // first_row counts the rows of all groups
   int image;             // PLANAR: the tile's first image
   u32 first_pixel;       // counted in the phase's output over all images; PLANAR: in the plane
 
   device_inline Tile(u32 number, const DenseParams& params) : phase(0), image(0) {
-    u32 before = 0;
+    u32 in_phase = number;
+    if constexpr (PHASES_TOGETHER) {
+      in_phase = number / PHASES;
+      phase = static_cast<int>(number - in_phase * PHASES);
+    } else if constexpr (!PHASES_JOINED) {
 #pragma unroll
-    for (int i = 0; i + 1 < PHASES; ++i)
-      if (number >= params.tiles[i]) phase = i + 1, before = params.tiles[i];
-    const u32 in_phase = number - before;
+      for (int i = 0; i + 1 < PHASES; ++i)
+        if (number >= params.tiles[i]) phase = i + 1, in_phase = number - params.tiles[i];
+    }
     const u32 pixel_tile = QUOTIENT(in_phase, ROW_TILES);
     first_row = static_cast<int>(in_phase - pixel_tile * ROW_TILES) * TILE_ROWS;
     if constexpr (PLANAR) {

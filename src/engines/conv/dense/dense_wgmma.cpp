@@ -21,12 +21,15 @@ constexpr int most_shared_memory = 227 * 1024, most_stages = 8;
 // the tile's pixels (operand B) come in multiples of 16, so that tiles can fill the multiprocessors
 // evenly.
 constexpr DenseTile all_tiles[] = {
-    {true, 2, 1, 256},  {true, 3, 1, 128},  {true, 2, 1, 128},  {true, 2, 2, 128},
-    {true, 3, 1, 64},   {true, 2, 2, 64},   {true, 2, 1, 64},   {false, 2, 1, 192},
-    {false, 2, 1, 160}, {false, 2, 1, 128}, {false, 2, 1, 112}, {false, 2, 1, 96},
-    {false, 2, 1, 80},  {false, 2, 1, 64},  {false, 2, 1, 48},  {false, 2, 1, 32},
-    {false, 1, 1, 256}, {false, 1, 1, 128}, {true, 2, 2, 32},   {true, 2, 1, 32},
-    {true, 2, 2, 16},
+    {true, 2, 1, 256},       {true, 3, 1, 128},       {true, 2, 1, 128},
+    {true, 2, 2, 128},       {true, 3, 1, 64},        {true, 2, 2, 64},
+    {true, 2, 1, 64},        {false, 2, 1, 192},      {false, 2, 1, 160},
+    {false, 2, 1, 128},      {false, 2, 1, 112},      {false, 2, 1, 96},
+    {false, 2, 1, 80},       {false, 2, 1, 64},       {false, 2, 1, 48},
+    {false, 2, 1, 32},       {false, 1, 1, 256},      {false, 1, 1, 128},
+    {true, 2, 2, 32},        {true, 2, 1, 32},        {true, 2, 2, 16},
+    {true, 2, 1, 256, true}, {true, 3, 1, 128, true}, {true, 2, 1, 128, true},
+    {true, 2, 2, 128, true}, {true, 3, 1, 64, true},  {true, 2, 1, 64, true},
 };
 
 // For channels-first tensors, where a tile ends at the end of an image.
@@ -41,11 +44,57 @@ constexpr DenseTile planar_tiles[] = {
 int whole_swizzles(int bytes) { return (bytes + 1023) / 1024 * 1024; }
 int barrier_bytes(const DenseTile& tile, int stages) { return 8 * (2 * stages + tile.consumers); }
 
+// Whether the tiles of the phases can be taken in turn: there are equally many, of equal work.
+bool takes_phases_in_turn(const Gather& gather) {
+  const Gather::Phase& first = gather.phases.front();
+  return gather.phases.size() > 1 &&
+         std::ranges::all_of(gather.phases, [&](const Gather::Phase& phase) {
+           return phase.out_pixels() == first.out_pixels() &&
+                  phase.tap_count() == first.tap_count();
+         });
+}
+
+// Rows of a line of results, which must not reach from one phase into the next; 0 if none does.
+std::int64_t joined_line(const Gather& gather) {
+  for (const std::int64_t bytes : {128, 64, 32})
+    if (const std::int64_t line = bytes / static_cast<std::int64_t>(size_of(gather.type));
+        gather.rows % line == 0)
+      return line;
+  return 0;
+}
+
+// Whether the rows of all phases can be rows of one product: the phases read the same pixels, and
+// their filters follow each other.
+bool joins_phases(const ConvolutionProblem& problem, const Gather& gather) {
+  const Gather::Phase& first = gather.phases.front();
+  if (!takes_phases_in_turn(gather) || first.tap_count() != 1 || gather.groups > 1 ||
+      problem.epilogue.bias || joined_line(gather) == 0 || dense_store_pixels(problem, gather) > 0)
+    return false;
+  std::int64_t next = first.w_first;
+  return std::ranges::all_of(gather.phases, [&](const Gather::Phase& phase) {
+    const bool follows =
+        phase.w_first == next && phase.pixels == first.pixels && phase.origin == first.origin;
+    next += gather.rows * gather.w_row;
+    return follows;
+  });
+}
+
+// Rows of a group's product.
+std::int64_t rows_of(const DenseTile& tile, const Gather& gather) {
+  return gather.rows * (tile.joined ? static_cast<std::int64_t>(gather.phases.size()) : 1);
+}
+
+// The phases whose tiles are counted.
+std::span<const Gather::Phase> phases_of(const DenseTile& tile, const Gather& gather) {
+  return std::span(gather.phases).first(tile.joined ? 1 : gather.phases.size());
+}
+
 // A tile's layout in shared memory for a problem.
 struct Layout {
   DenseLines lines{};
-  int slabs = 0;   // slabs of each warpgroup, for results
-  int stages = 0;  // as many as fit
+  std::int64_t result_line = 0;  // rows of a pixel in a line of results
+  int slabs = 0;                 // slabs of each warpgroup, for results
+  int stages = 0;                // as many as fit
   int shared_memory = 0;
 };
 
@@ -54,6 +103,7 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   Layout out;
   const int rows = tile.pixels_left ? tile.rows() : 0;
   out.lines = planar ? planar_lines(problem, gather, rows) : dense_lines(problem, gather, rows);
+  out.result_line = tile.joined ? joined_line(gather) : out.lines.rows;
   const int element = static_cast<int>(size_of(problem.type()));
   const int line = static_cast<int>(out.lines.channels) * element;
   const int pixels =
@@ -63,7 +113,7 @@ Layout lay(const DenseTile& tile, const ConvolutionProblem& problem, const Gathe
   const int stage = left * line + whole_swizzles(right * line);
   const bool of_pixels = planar || dense_store_pixels(problem, gather) > 0;
   const int slab_rows = of_pixels          ? tile.planar_slab_rows()
-                        : tile.pixels_left ? static_cast<int>(out.lines.rows)
+                        : tile.pixels_left ? static_cast<int>(out.result_line)
                                            : 64;
   const int slab_pixels = !of_pixels         ? tile.slab_pixels()
                           : tile.pixels_left ? 64
@@ -96,21 +146,24 @@ std::int64_t pixel_tiles(const DenseTile& tile, const ConvolutionProblem& proble
   return ceil_div(problem.batch * phase.out_pixels(), tile.pixels());
 }
 std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
-  return gather.groups * ceil_div(gather.rows, tile.rows());
+  return gather.groups * ceil_div(rows_of(tile, gather), tile.rows());
 }
 
 // Whether the tile fits the problem's rows: with groups, no tile may reach into the next group (the
 // tiles of less than 64 rows are only for them); without, less than half of the rows may be idle.
 // Channels-first pixels of f32 must be operand A, which can go through registers.
-bool suits(const DenseTile& tile, const Gather& gather, bool planar) {
+bool suits(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
+           bool planar) {
+  if (tile.joined && !joins_phases(problem, gather)) return false;
   if (planar && size_of(gather.type) == 4 && !tile.pixels_left) return false;
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
-  return tile.rows() >= 64 && tile.rows() < 2 * round_up(gather.rows, 64);
+  return tile.rows() >= 64 && tile.rows() < 2 * round_up(rows_of(tile, gather), 64);
 }
 
 double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
                const DeviceDescription& device, bool planar) {
-  const DenseLines lines = lay(tile, problem, gather, planar).lines;
+  const Layout layout = lay(tile, problem, gather, planar);
+  const DenseLines& lines = layout.lines;
   DenseWork work;
   work.line_bytes =
       static_cast<int>(lines.channels * static_cast<std::int64_t>(size_of(problem.type())));
@@ -118,8 +171,8 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
   work.rows = tile.rows();
   work.warpgroups = tile.consumers;
   work.pixels_in_words = planar && size_of(problem.type()) == 4;
-  work.half_lines =
-      planar && tile.line_pixels(size_of(problem.type())) < planar_line(problem.type());
+  work.half_lines = planar ? tile.line_pixels(size_of(problem.type())) < planar_line(problem.type())
+                           : tile.joined && layout.result_line < lines.rows;
   work.store_bytes = static_cast<int>(planar ? 0 : dense_store_pixels(problem, gather)) *
                      static_cast<int>(size_of(problem.type()));
   const std::vector<Operand> operands = operands_of(problem);
@@ -128,7 +181,7 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
       work.filter_bytes =
           static_cast<double>(operand.count()) * static_cast<double>(size_of(operand.type));
   work.bytes = work_of(problem, false).bytes;
-  for (const Gather::Phase& phase : gather.phases)
+  for (const Gather::Phase& phase : phases_of(tile, gather))
     work.phases.push_back(
         {pixel_tiles(tile, problem, gather, phase, planar) * row_tiles(tile, gather),
          phase.tap_count() * ceil_div(gather.channels, lines.channels)});
@@ -147,7 +200,8 @@ Registers registers_of(const DenseTile& tile) {
 
 std::string describe(const DenseTile& tile) {
   return cat(tile.rows(), "x", tile.pixels(),
-             tile.pixels_left ? ", pixels left, " : ", filters left, ", tile.threads(), " threads");
+             tile.pixels_left ? ", pixels left, " : ", filters left, ",
+             tile.joined ? "phases joined, " : "", tile.threads(), " threads");
 }
 
 std::span<const DenseTile> DenseWgmmaEngine::tiles() const {
@@ -171,7 +225,8 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < tiles().size(); ++i)
     if (const DenseTile& tile = tiles()[i];
-        suits(tile, gather, planar_) && lay(tile, problem, gather, planar_).stages >= least_stages)
+        suits(tile, problem, gather, planar_) &&
+        lay(tile, problem, gather, planar_).stages >= least_stages)
       candidates.push_back(
           {static_cast<int>(i), 1, seconds(tile, problem, gather, device, planar_)});
   for (Candidate& candidate : candidates) {
@@ -224,6 +279,10 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   add("CHANNEL_STEPS", ceil_div(gather.channels, layout.lines.channels),
       "steps of the reduction in a tap");
   add("ROW_TILES", row_tiles(tile, gather));
+  add("PHASES_TOGETHER", !tile.joined && takes_phases_in_turn(gather),
+      "the tiles of the phases are taken in turn");
+  add("PHASES_JOINED", tile.joined, "the rows of all phases are rows of one product");
+  add("RESULT_LINE", layout.result_line, "rows of a pixel in a line of results");
   add("PLANE_TILES",
       planar_ ? ceil_div(gather.phases.front().out_pixels(), tile.pixels() / images) : 1,
       "PLANAR: tiles of pixels in an image, or in IMAGES of them");
@@ -264,9 +323,10 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   params.coef[0] = problem.epilogue.activation.coefficient;
   params.coef[1] = problem.epilogue.activation.coefficient2;
   std::int64_t tiles = 0;
+  const std::span<const Gather::Phase> phases = phases_of(tile, gather);
   for (std::size_t i = 0; i < gather.phases.size(); ++i) {
-    tiles +=
-        pixel_tiles(tile, problem, gather, gather.phases[i], planar_) * row_tiles(tile, gather);
+    if (i < phases.size())
+      tiles += pixel_tiles(tile, problem, gather, phases[i], planar_) * row_tiles(tile, gather);
     params.tiles[i] = static_cast<unsigned>(tiles);
   }
   launch.shape.grid = {
@@ -278,7 +338,8 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
                             {layout.lines, images, tile.rows(),
                              tile.line_pixels(size_of(problem.type())), tile.planar_slab_rows()})
               : dense_maps(problem, gather,
-                           {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels()});
+                           {layout.lines, tile.pixels(), tile.rows(), tile.slab_pixels(),
+                            layout.result_line, tile.joined});
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);

@@ -17,6 +17,9 @@ namespace kiln {
 struct DenseTile {
   bool pixels_left;
   int consumers, left, right;
+  // Data gradients with strides: the rows of all phases are rows of one product. For phases of one
+  // tap each, which all read the same pixels.
+  bool joined = false;
 
   int block_left() const { return consumers * left * 64; }
   int pixels() const { return pixels_left ? block_left() : right; }

@@ -326,7 +326,9 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
                                         const DenseBoxes& boxes) {
   DenseMaps maps(problem);
   const bool by_threads = dense_store_pixels(problem, gather) > 0;
-  const PixelBox slab{boxes.lines.rows, boxes.slab_pixels};
+  const PixelBox slab{boxes.result_line, boxes.slab_pixels};
+  Gather filters = gather;
+  if (boxes.joined) filters.rows *= static_cast<std::int64_t>(gather.phases.size());
   const bool line = std::all_of(
       gather.phases.begin(), gather.phases.end(),
       [&](const Gather::Phase& phase) { return in_line(gather.out_strides, phase.pixels); });
@@ -335,7 +337,7 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
     const Gather::Phase& read = phase.tap_count() == 0 ? gather.phases.front() : phase;
     maps.add(dense_source_map(problem, gather, read, {boxes.lines.channels, boxes.pixels}),
              maps.source(), 0);
-    maps.add(dense_filter_map(problem, gather, read, boxes.lines, boxes.filter_rows), "w",
+    maps.add(dense_filter_map(problem, filters, read, boxes.lines, boxes.filter_rows), "w",
              read.w_first);
     if (!by_threads)
       maps.add(dense_pixel_map(problem, gather, phase, gather.out_strides, line, slab),

@@ -123,6 +123,8 @@ struct DenseBoxes {
   std::int64_t pixels;       // pixels of the source
   std::int64_t filter_rows;  // rows of the filter, where its channels are contiguous
   std::int64_t slab_pixels;  // pixels of a slab of the output
+  std::int64_t result_line;  // and rows
+  bool joined;               // the first phase's filter is that of all phases
 };
 // In the order of kernel_sources/conv/dense/params.h.
 std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,

@@ -81,10 +81,12 @@ std::string group_refusal(const ConvolutionProblem& problem) {
   return cat(problem.groups, " groups of channels; expected 1");
 }
 
-// Pads the phases to one of a few numbers. Added phases have no tiles, and the last phase's maps.
+// Pads the phases, which have any numbers of tiles, to one of a few numbers. Added phases have no
+// tiles, and the last phase's maps.
 void pad_dense_phases(Step& step) {
   constexpr std::int64_t counts[] = {1, 4, std::size(DenseParams{}.tiles)};
   LaunchSpec& launch = step.launch;
+  set_constant(step.kernel, "PHASES_TOGETHER", false);
   const std::int64_t phases = constant<std::int64_t>(step.kernel, "PHASES"),
                      padded = *std::ranges::lower_bound(counts, phases);
   if (padded == phases) return;
@@ -114,8 +116,8 @@ std::string StandInDenseEngine::refusal(const ConvolutionProblem& problem) const
 bool StandInDenseEngine::has(const ConvolutionProblem& problem, const Candidate& candidate) const {
   const DenseTile& tile = dense_.tiles()[static_cast<std::size_t>(candidate.kernel)];
   return std::ranges::any_of(some_of(tiles, problem), [&](const DenseTile& each) {
-    return each.pixels_left == tile.pixels_left && each.consumers == tile.consumers &&
-           each.left == tile.left && each.right == tile.right;
+    return !tile.joined && each.pixels_left == tile.pixels_left &&
+           each.consumers == tile.consumers && each.left == tile.left && each.right == tile.right;
   });
 }
 

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(every_tile) {
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
     for (const DenseTile& tile : engine.tiles())
-      if (share.takes(describe(tile), pass)) check_tile(tile, item, want);
+      if (!tile.joined && share.takes(describe(tile), pass)) check_tile(tile, item, want);
   }
 }
 
@@ -107,6 +107,50 @@ BOOST_AUTO_TEST_CASE(strides) {
       }
       check(item, turn++);
     }
+}
+
+// Data gradients whose filters meet every pixel once: all phases as rows of one product, by every
+// tile. Results in lines of 128, 64 and 32 bytes, of which a phase has one or more; two to eight
+// phases; the last tile ends beyond the rows of all phases.
+BOOST_AUTO_TEST_CASE(joined_phases) {
+  if (!has_warpgroups()) return;
+  struct Case {
+    const char* line;
+    const Arithmetic& arithmetic;
+  };
+  kiln_test::ShareOfCases share = share_of_cases();
+  std::size_t turn = 0;
+  for (const Case& of : {Case{"mb3ic48ih12iw10oc72kh2sh2", f16},
+                         {"mb2ic64ih8iw12oc24kh2kw4sh2sw4", bf16},
+                         {"mb2ic32id6ih5iw7oc40kd6kh1kw1sd6sh1sw1", f16},
+                         {"mb2ic96ih10iw9oc40kh2kw1sh2sw1", tf32},
+                         {"mb2ic16ih8iw6oc136kh2sh2", tf32},
+                         {"mb2ic8id3ih5iw70oc12kd3kh1kw1sd3sh1sw1", tf32}}) {
+    OperationCase item = integers_of(nhwc(of.line, of.arithmetic, ConvolutionPass::dgrad));
+    if (turn++ % 2 == 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    const HostTensor want = item.expected();
+    int joined = 0;
+    const auto answer = engine.candidates(item.problem, device()->description());
+    for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
+      const DenseTile& tile = engine.tiles()[static_cast<std::size_t>(candidate.kernel)];
+      if (!tile.joined) continue;
+      ++joined;
+      if (share.takes(of.line, describe(tile))) check_tile(tile, item, want);
+    }
+    BOOST_TEST(joined > 0, of.line);
+  }
+  // Filters that overlap, whose phases have different taps, or that follow each other backwards.
+  for (const ConvolutionProblem& problem :
+       {nhwc("mb2ic32ih8oc40kh3ph1sh2", f16, ConvolutionPass::dgrad),
+        nhwc("mb2ic32ih8oc40kh1sh2", f16, ConvolutionPass::dgrad),
+        nhwc("mb2ic32ih8oc40kh2sh2", f16, ConvolutionPass::dgrad, KILN_CONVOLUTION)}) {
+    const auto answer = engine.candidates(problem, device()->description());
+    for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer))
+      BOOST_TEST(!engine.tiles()[static_cast<std::size_t>(candidate.kernel)].joined);
+  }
 }
 
 // Outputs in another layout, which threads store: planes that allow 8, 4, 2 and 1 pixels at a time;
