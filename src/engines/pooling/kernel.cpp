@@ -41,7 +41,8 @@ std::int64_t places_counted(const PoolingProblem& problem, int i) {
 }
 
 KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, int vector,
-                          bool channels_inner, std::int64_t image, std::int64_t places_h) {
+                          bool channels_inner, std::int64_t image, std::int64_t places_h,
+                          std::int64_t places_w) {
   KernelSpec spec;
   const auto add = [&](std::string name, auto value) {
     spec.constants.push_back({std::move(name), value, ""});
@@ -98,9 +99,9 @@ KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, 
   add("BLOCK_DIV_IMAGE", make_wide_magic(static_cast<std::uint64_t>(image)));
   add_divisor("DIV_IMAGE", image);
   add_divisor("DIV_CHANNELS", problem.channels / (channels_inner ? vector : 1));
-  add_divisor("DIV_PIXELS", dims[2] * places_h * dims[4]);
-  add_divisor("DIV_PLANE", places_h * dims[4]);
-  add_divisor("DIV_WIDTH", dims[4]);
+  add_divisor("DIV_PIXELS", dims[2] * places_h * places_w);
+  add_divisor("DIV_PLANE", places_h * places_w);
+  add_divisor("DIV_WIDTH", places_w);
   return spec;
 }
 

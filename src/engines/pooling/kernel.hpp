@@ -23,9 +23,11 @@ bool divisors_differ(const PoolingProblem& problem);
 // those beyond that windows and strides reach.
 std::int64_t places_counted(const PoolingProblem& problem, int i);
 
-// `image`: threads for one image, counted plane by plane, with `places_h` rows in a plane.
+// `image`: threads for one image, counted plane by plane, with `places_h` rows of `places_w` in a
+// plane.
 KernelSpec pooling_kernel(const PoolingProblem& problem, const Operand& result, int vector,
-                          bool channels_inner, std::int64_t image, std::int64_t places_h);
+                          bool channels_inner, std::int64_t image, std::int64_t places_h,
+                          std::int64_t places_w);
 
 LaunchSpec pooling_launch(const PoolingProblem& problem, const std::vector<Operand>& operands,
                           std::int64_t blocks, std::uint32_t shared_memory);

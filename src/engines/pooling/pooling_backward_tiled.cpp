@@ -225,7 +225,7 @@ std::variant<Proposal, Refusal> propose_tiled(const View& view, const char* engi
   const PoolingProblem& problem = view.problem;
   const Vector& vector = view.vector;
   const Operand& result = view.operands.back();
-  KernelSpec spec = pooling_kernel(problem, result, vector.count, view.channels_inner, 1, 1);
+  KernelSpec spec = pooling_kernel(problem, result, vector.count, view.channels_inner, 1, 1, 1);
   const Tile tile = choose_tile(view);
   if (tile.h == 0)
     return Refusal{
