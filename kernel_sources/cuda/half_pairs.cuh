@@ -57,3 +57,16 @@ device_inline u32 equal_pair(u32 a, u32 b) {
   return result;
 #endif
 }
+
+// Adds x0 and x1 to their sums where that half of `a` is that half of `b`. The halves are compared
+// as f16: small integers are different denormal numbers.
+device_inline void add_where_equal(u32 a, u32 b, float x0, float x1, float& sum0, float& sum1) {
+  asm("{\n"
+      ".reg .pred p, q;\n"
+      "setp.eq.f16x2 p|q, %2, %3;\n"
+      "@p add.f32 %0, %0, %4;\n"
+      "@q add.f32 %1, %1, %5;\n"
+      "}"
+      : "+f"(sum0), "+f"(sum1)
+      : "r"(a), "r"(b), "f"(x0), "f"(x1));
+}

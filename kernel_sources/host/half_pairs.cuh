@@ -27,3 +27,8 @@ device_inline u32 equal_pair(u32 a, u32 b) {
     if (to_float(half_of<T>(a, i)) == to_float(half_of<T>(b, i))) result |= 0xffffu << 16 * i;
   return result;
 }
+
+device_inline void add_where_equal(u32 a, u32 b, float x0, float x1, float& sum0, float& sum1) {
+  if ((a & 0xffffu) == (b & 0xffffu)) sum0 += x0;
+  if (a >> 16 == b >> 16) sum1 += x1;
+}

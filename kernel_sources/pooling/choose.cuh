@@ -28,13 +28,17 @@ device_inline Pack<T, COUNT> load_channels(const T* from, const Access& access) 
   return pack;
 }
 
-// Whether 16-bit channels are compared in pairs, which halves registers and comparisons.
-constexpr bool PAIRS = sizeof(element_t) == 2 && VECTOR % 2 == 0;
 template <class T, int COUNT>
 struct TapPairs {
   u32 pair[COUNT];
 
   device_inline TapPairs(const T* from, const Access& access) {
+    if (STAGED && !PLANES && access.aligned) {  // words: halves would be taken apart and joined
+      const auto words = *reinterpret_cast<const Pack<u32, COUNT>*>(from);
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) pair[i] = words.element[i];
+      return;
+    }
     const Pack<T, 2 * COUNT> pack = load_channels<T, 2 * COUNT>(from, access);
 #pragma unroll
     for (int i = 0; i < COUNT; ++i)
@@ -57,18 +61,21 @@ struct TapValues {
 template <class Tap, bool REVERSE, int UNROLL_H, int UNROLL_W, class Visit>
 device_inline void for_taps(const element_t* x, const Access& access, const Window& window,
                             const Visit& visit) {
-  const auto inside = [](const Taps& taps, int tap) {
-    if constexpr (INSIDE) return tap;
-    return tap < taps.begin ? taps.begin : (tap < taps.end ? tap : taps.end - 1);
+  // `last`: where the last window begins. Of most taps the compiler knows that they are inside.
+  const auto inside = [](const Taps& taps, int tap, int pad, int last, int size) {
+    if (!INSIDE && tap < pad && tap < taps.begin) return taps.begin;
+    return !INSIDE && last + tap >= size && tap >= taps.end ? taps.end - 1 : tap;
   };
   const element_t* const first = x + (static_cast<offset_t>(window.h.first) * TAP_STRIDE_H +
                                       static_cast<offset_t>(window.w.first) * TAP_STRIDE_W);
 #pragma unroll UNROLL_H
   for (int i = 0; i < WINDOW_H; ++i) {
-    const int r = inside(window.h, REVERSE ? WINDOW_H - 1 - i : i);
+    const int r = inside(window.h, REVERSE ? WINDOW_H - 1 - i : i, PAD_H,
+                         (OUT_H - 1) * STRIDE_H - PAD_H, IN_H);
 #pragma unroll UNROLL_W
     for (int j = 0; j < WINDOW_W; ++j) {
-      const int s = inside(window.w, REVERSE ? WINDOW_W - 1 - j : j);
+      const int s = inside(window.w, REVERSE ? WINDOW_W - 1 - j : j, PAD_W,
+                           (OUT_W - 1) * STRIDE_W - PAD_W, IN_W);
       const element_t* const at = first + (static_cast<offset_t>(r) * TAP_STRIDE_H +
                                            static_cast<offset_t>(s) * TAP_STRIDE_W);
       visit(r * WINDOW_W + s, Tap(at, access));
@@ -88,9 +95,10 @@ device_inline void choose_nan(const element_t* x, const Access& access, const Wi
 
 // Finds each channel's first maximal tap. A single channel's few taps stay in registers; with
 // several channels, taps that are not staged are read again from the cache.
-device_inline void choose_values(const element_t* x, const Access& access, const Window& window,
-                                 int (&tap)[VECTOR]) {
+device_inline void choose_taps(const element_t* x, const Access& access, const Window& window,
+                               Pack<unsigned char, VECTOR>& choice) {
   compute_t best[VECTOR];
+  int tap[VECTOR];
 #pragma unroll
   for (int i = 0; i < VECTOR; ++i) best[i] = -math_infinity<compute_t>();
   for_taps<TapValues, false, ROWS, COLUMNS>(x, access, window, [&](int, const TapValues& of) {
@@ -108,14 +116,16 @@ device_inline void choose_values(const element_t* x, const Access& access, const
       if (of.value[i] == best[i]) tap[i] = number;
   });
   if (any) choose_nan(x, access, window, nan, tap);
+#pragma unroll
+  for (int i = 0; i < VECTOR; ++i) choice.element[i] = static_cast<unsigned char>(tap[i]);
 }
-template <class T, int N>
-device_inline void choose_pairs(const T* x, const Access& access, const Window& window,
-                                int (&tap)[N]) {
-  constexpr int COUNT = N / 2;
+template <class T, int COUNT>
+device_inline void choose_taps(const T* x, const Access& access, const Window& window,
+                               Pack<u32, COUNT>& choice) {
   using Pairs = TapPairs<T, COUNT>;
+  u32(&taps)[COUNT] = choice.element;
   constexpr u32 LOWEST = is_bf16(T{}) ? 0xff80ff80u : 0xfc00fc00u;  // -infinity, twice
-  u32 best[COUNT], taps[COUNT];
+  u32 best[COUNT];
 #pragma unroll
   for (int i = 0; i < COUNT; ++i) best[i] = LOWEST, taps[i] = NO_TAP * 0x10001u;
   for_taps<Pairs, false, ROWS, COLUMNS>(x, access, window, [&](int, const Pairs& of) {
@@ -130,27 +140,25 @@ device_inline void choose_pairs(const T* x, const Access& access, const Window& 
       taps[i] = (taps[i] & ~chosen) | (static_cast<u32>(number) * 0x10001u & chosen);
     }
   });
-  bool nan[N], any = false;
-#pragma unroll
-  for (int i = 0; i < N; ++i) tap[i] = static_cast<int>(taps[i / 2] >> i % 2 * 16 & 0xffffu);
+  bool any = false;
 #pragma unroll
   for (int i = 0; i < COUNT; ++i) any |= equal_pair<T>(best[i], best[i]) != ~0u;
   if (!any) return;
+  bool nan[VECTOR];
+  int tap[VECTOR];
 #pragma unroll
-  for (int i = 0; i < N; ++i) {
+  for (int i = 0; i < VECTOR; ++i) {
     const compute_t value = to_compute(half_of<T>(best[i / 2], i % 2));
     nan[i] = value != value;
+    tap[i] = static_cast<int>(taps[i / 2] >> i % 2 * 16 & 0xffffu);
   }
   choose_nan(x, access, window, nan, tap);
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i)
+    taps[i] = static_cast<u32>(tap[2 * i]) | static_cast<u32>(tap[2 * i + 1]) << 16;
 }
 device_inline Choice choose(const element_t* x, const Access& access, const Window& window) {
-  int tap[VECTOR];
-  if constexpr (PAIRS)
-    choose_pairs(x, access, window, tap);
-  else
-    choose_values(x, access, window, tap);
   Choice choice;
-#pragma unroll
-  for (int i = 0; i < VECTOR; ++i) choice.element[i] = static_cast<unsigned char>(tap[i]);
+  choose_taps(x, access, window, choice);
   return choice;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pooling/window.cuh"
+#include "target/shared_memory.cuh"
 
 // The first window that may contain one of a range of positions, and the number of such windows.
 // They are counted from the window that would begin PAD before the first position. The distance of
@@ -39,33 +40,75 @@ device_inline constexpr int least(int a, int b) { return a < b ? a : b; }
 constexpr int READ_H = least(IN_H, (WINDOWS_H - 1) * STRIDE_H + WINDOW_H);
 constexpr int READ_W = least(IN_W, (WINDOWS_W - 1) * STRIDE_W + WINDOW_W);
 
-// With STAGED, a block copies them to shared memory first (stage.cuh): vectors of channels or, of
-// planes, whole rows, which are contiguous and of which the first begins as far from a multiple of
-// 16 bytes as it does in x.
+// With STAGED, a block copies what it reads to shared memory first (stage.cuh): vectors of channels
+// or, of planes, whole rows, which are contiguous and of which the first begins as far from a
+// multiple of 16 bytes as it does in its tensor.
+constexpr bool STAGED_X = STAGED && MODE == MAX;
 constexpr int STAGE_W = CHANNELS_INNER ? READ_W : IN_W;
 constexpr int UNIT = 16 / sizeof(element_t);
-constexpr int STAGE_PLANE = (READ_H * STAGE_W + 2 * UNIT - 2) / UNIT * UNIT;  // elements
+device_inline constexpr int whole_units(int elements) {
+  return (elements + UNIT - 1) / UNIT * UNIT;
+}
+
+// Contiguous rows of dx are stored from a copy, too, in whole lines of memory. It takes the place
+// of x's copy, which is not needed any more then.
+constexpr bool DX_ROWS =
+    STAGED && !CHANNELS_INNER && OUT_STRIDE_W == 1 && (OUT_STRIDE_H == IN_W || IN_H == 1);
+constexpr int X_STAGE_H = STAGED_X ? READ_H : 0, DX_STAGE_H = DX_ROWS ? least(TILE_H, IN_H) : 0;
+constexpr int STAGE_H = X_STAGE_H > DX_STAGE_H ? X_STAGE_H : DX_STAGE_H;
+constexpr int STAGE_PLANE = STAGE_H > 0 ? whole_units(STAGE_H* STAGE_W + UNIT - 1) : 0;  // elements
 constexpr int STAGED_ELEMENTS =
-    CHANNELS_INNER ? READ_H * STAGE_W * LANES * VECTOR : STAGE_PLANE * VECTOR;
+    CHANNELS_INNER ? X_STAGE_H * STAGE_W * LANES * VECTOR : STAGE_PLANE * VECTOR;
+
+// dy's rows, where they are contiguous, are read in their copy; rows and elements that do not exist
+// have their places in it. ROWS_BEFORE: those before the first row that exists.
+constexpr bool DY_ROWS =
+    STAGED && !CHANNELS_INNER && Y_STRIDE_W == 1 && (Y_STRIDE_H == OUT_W || OUT_H == 1);
+constexpr bool DY_VECTORS = STAGED && CHANNELS_INNER;
+constexpr int ROWS_BEFORE = FIRST_Q < 0 ? -FIRST_Q : 0;
+constexpr int ROW_END = FIRST_Q + WINDOWS_W < OUT_W ? OUT_W : FIRST_Q + WINDOWS_W;
+constexpr int ROWS_PLANE =
+    whole_units(ROWS_BEFORE + 2 * (UNIT - 1) + (WINDOWS_H - 1) * OUT_W + ROW_END);  // elements
+constexpr int ROWS_ELEMENTS = DY_ROWS ? ROWS_PLANE * VECTOR : 0;
 
 // The distances of a window's taps, in elements.
-constexpr auto TAP_STRIDE_W = STAGED ? (CHANNELS_INNER ? LANES * VECTOR : 1) : X_STRIDE_W;
-constexpr auto TAP_STRIDE_H = STAGED ? STAGE_W * TAP_STRIDE_W : X_STRIDE_H;
+constexpr auto TAP_STRIDE_W = STAGED_X ? (CHANNELS_INNER ? LANES * VECTOR : 1) : X_STRIDE_W;
+constexpr auto TAP_STRIDE_H = STAGED_X ? STAGE_W * TAP_STRIDE_W : X_STRIDE_H;
 
+// Each channel's maximal tap, or NO_TAP. Channels that are compared in pairs, which halves
+// registers and comparisons, keep their taps in pairs.
+constexpr bool PAIRS = MODE == MAX && sizeof(element_t) == 2 && VECTOR % 2 == 0;
+template <bool>
+struct ChoiceOf {
+  using type = Pack<unsigned char, VECTOR>;
+};
+template <>
+struct ChoiceOf<true> {
+  using type = Pack<u32, (VECTOR + 1) / 2>;
+};
+using Choice = ChoiceOf<PAIRS>::type;
 using Gradient = Pack<element_t, VECTOR>;
-using Choice = Pack<unsigned char, VECTOR>;  // each channel's maximal tap, or NO_TAP
-constexpr unsigned char NO_TAP = 255;
+constexpr u32 NO_TAP = 255;
 
 // Shared memory holds the windows' gradients, then the taps chosen by maxima, or the averages'
-// divisors, then the copy of x.
+// divisors, then the copies of x and of dy's rows.
 constexpr int WINDOWS = WINDOWS_H * WINDOWS_W * LANES;
-constexpr int CHOICES = MODE == MAX ? WINDOWS : 0,
+constexpr int GRADIENTS = DY_ROWS ? 0 : WINDOWS, CHOICES = MODE == MAX ? WINDOWS : 0,
               SHARED_SHARES = SHARES ? WINDOWS_H * WINDOWS_W : 0;
-constexpr u32 SECOND_OFFSET = (WINDOWS * sizeof(Gradient) + 15) / 16 * 16;
+constexpr u32 SECOND_OFFSET = (GRADIENTS * sizeof(Gradient) + 15) / 16 * 16;
 constexpr u32 STAGE_OFFSET =
     (SECOND_OFFSET + CHOICES * sizeof(Choice) + SHARED_SHARES * sizeof(compute_t) + 15) / 16 * 16;
-static_assert(STAGE_OFFSET + (STAGED ? STAGED_ELEMENTS * sizeof(element_t) : 0) == SHARED_BYTES,
+constexpr u32 ROWS_OFFSET = (STAGE_OFFSET + STAGED_ELEMENTS * sizeof(element_t) + 15) / 16 * 16;
+static_assert(ROWS_OFFSET + ROWS_ELEMENTS * sizeof(element_t) == SHARED_BYTES,
               "host and device must agree");
+
+// The copies; a kernel without them does not call these.
+device_inline element_t* stage_area() {
+  return shared_array<element_t, (STAGED_ELEMENTS > 0 ? STAGED_ELEMENTS : 1)>(STAGE_OFFSET);
+}
+device_inline element_t* rows_area() {
+  return shared_array<element_t, (ROWS_ELEMENTS > 0 ? ROWS_ELEMENTS : 1)>(ROWS_OFFSET);
+}
 
 // The part of an image that a block computes.
 struct Tile {
@@ -84,3 +127,22 @@ struct Tile {
     n = image;
   }
 };
+
+// Calls visit(row, column, lane) for a grid of vectors of channels, shared among the block's
+// threads. Where that leaves few threads idle, a thread takes the same column of several rows, so
+// that the loop divides nothing.
+template <int HEIGHT, int WIDTH, class Visit>
+device_inline void for_vectors(const Visit& visit) {
+  constexpr int ROW = WIDTH * LANES, AT_ONCE = THREADS / ROW;
+  const int thread = thread_x();
+  if constexpr (AT_ONCE * ROW * 8 >= THREADS * 7) {
+    if (thread >= AT_ONCE * ROW) return;
+#pragma unroll 1
+    for (int row = thread / ROW; row < HEIGHT; row += AT_ONCE)
+      visit(row, thread % ROW / LANES, thread % LANES);
+  } else {
+#pragma unroll 1
+    for (int at = thread; at < HEIGHT * ROW; at += THREADS)
+      visit(at / ROW, at / LANES % WIDTH, at % LANES);
+  }
+}

@@ -1,6 +1,7 @@
 // Pooling in every mode, type and layout, forward and backward; ties, NaN, windows without taps.
 #include <boost/test/unit_test.hpp>
 
+#include "placed_case.hpp"
 #include "random_tensors.hpp"
 
 namespace {
@@ -55,11 +56,11 @@ Problem backward_of(const PoolingSpec& spec, const Tensor& x, DataType type) {
   return make_pooling_backward(spec, dy, &x, x);
 }
 
-// Checks a gradient by both engines that compute tiles. The staged one takes maxima alone, and in
-// NHWC vectors of channels.
-void check_tiled(OperationCase& item, kilnPoolingMode_t mode, bool vectors = true) {
+// Checks a gradient by both engines that compute tiles. In NHWC the staged one takes vectors of
+// channels.
+void check_tiled(OperationCase& item, bool vectors = true) {
   BOOST_TEST(check(item, "pooling_backward_tiled") == "");
-  if (mode == KILN_POOLING_MAX && vectors) BOOST_TEST(check(item, "pooling_backward_staged") == "");
+  if (vectors) BOOST_TEST(check(item, "pooling_backward_staged") == "");
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_several_tiles) {
           const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
           OperationCase item(make_pooling_backward(spec, y, &x, x));
           item.fill_integers(4, 2);
-          check_tiled(item, mode);
+          check_tiled(item);
         }
 }
 
@@ -150,12 +151,12 @@ BOOST_AUTO_TEST_CASE(nan_goes_where_it_is_read) {
           backward.fill_uniform(2);
           backward["x"].values = forward["x"].values;
           BOOST_TEST(check(backward) == "");
-          check_tiled(backward, mode);
+          check_tiled(backward);
         }
 }
 
 // Planes that begin and end at any distance from 16 bytes, strided images and rows, single
-// channels, and vectors of channels of less than 16 bytes.
+// channels, and vectors of channels of less than 16 bytes; memory aligned to elements alone.
 BOOST_AUTO_TEST_CASE(staged_places) {
   kiln_test::ShareOfCases share = share_of_cases(1);
   for (DataType type : all_types)
@@ -163,13 +164,19 @@ BOOST_AUTO_TEST_CASE(staged_places) {
       for (std::int64_t channels : {1, 3, 12})
         for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
           if (!share.takes(width, channels, type, layout)) continue;
-          const PoolingSpec spec = square(KILN_POOLING_MAX, 3, 2, 1);
+          const PoolingSpec spec = square(
+              width == 11 ? KILN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING : KILN_POOLING_MAX, 3, 2, 1);
           const Tensor x = dense(type, {3, channels, 75, width}, layout);
           const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
           OperationCase item(make_pooling_backward(spec, y, &x, x));
           item.fill_integers(5, 2);
-          if (layout == KILN_TENSOR_NCHW || channels == 12)
-            BOOST_TEST(check(item, "pooling_backward_staged") == "");
+          if (layout != KILN_TENSOR_NCHW && channels != 12) continue;
+          const char* const engine = "pooling_backward_staged";
+          BOOST_TEST(check(item, engine) == "");
+          for (const double beta : {0.0, 0.5}) {
+            item.scalars.beta = beta;
+            BOOST_TEST(item.fault(run_shifted(item, 1, engine)) == "");
+          }
         }
 }
 
@@ -186,7 +193,7 @@ BOOST_AUTO_TEST_CASE(zeros_of_either_sign) {
         std::int64_t i = 0;
         for (double& value : item["x"].values)
           value = i++ % 5 == 0 ? -1.0 : i % 3 == 0 ? 0.0 : -0.0;
-        check_tiled(item, KILN_POOLING_MAX, layout == KILN_TENSOR_NCHW || channels % 8 == 0);
+        check_tiled(item, layout == KILN_TENSOR_NCHW || channels % 8 == 0);
       }
 }
 
@@ -213,17 +220,18 @@ BOOST_AUTO_TEST_CASE(wide_padding_and_elements_unread) {
     for (kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
       for (const std::array<std::int64_t, 4>& pad :
            {std::array<std::int64_t, 4>{5, 4, 7, 0}, {-4, -5, 2, -3}, {3, -6, 0, 6}}) {
+        const DataType type = pad[0] == 3 ? KILN_DATA_HALF : KILN_DATA_FLOAT;
         PoolingSpec spec = square(mode, 3, 2, 0);
         spec.pad_before = {pad[0], pad[1]};
         spec.pad_after = {pad[2], pad[3]};
-        const Tensor x = dense(KILN_DATA_FLOAT, {2, 8, 13, 17}, layout);
-        const Tensor y = dense(KILN_DATA_FLOAT, pooling_output_dims(spec, x), layout);
+        const Tensor x = dense(type, {2, 8, 13, 17}, layout);
+        const Tensor y = dense(type, pooling_output_dims(spec, x), layout);
         OperationCase forward(make_pooling_forward(spec, x, y));
         forward.fill_integers(3, 2);
         BOOST_TEST(check(forward) == "");
         OperationCase backward(make_pooling_backward(spec, y, &x, x));
         backward.fill_integers(4, 2);
-        check_tiled(backward, mode);
+        check_tiled(backward);
         BOOST_TEST(check(backward, "pooling") == "");
       }
 }

@@ -52,9 +52,9 @@ Vector vector_of(const PoolingProblem& problem, const std::vector<Operand>& oper
   return {planes ? 2 : count, planes};
 }
 
-// Whether rows of x are contiguous in each plane.
-bool contiguous_rows(const PoolingProblem& problem) {
-  return problem.x_strides[4] == 1 && problem.x_strides[3] == problem.in[2];
+// Whether a tensor's rows are contiguous in each plane. `size`: its height and width.
+bool contiguous_rows(const Dims& strides, std::int64_t height, std::int64_t width) {
+  return strides[4] == 1 && (strides[3] == width || height == 1);
 }
 
 struct Tile {
@@ -67,18 +67,24 @@ struct Tile {
 };
 
 // Rows (i = 1) or columns (i = 2) of dx that a thread computes: 2, aligned to strides up to 2. For
-// the average of a single channel a thread has registers for 4 rows.
+// the average of a single channel and for planes in pairs a thread has registers for 4 rows, which
+// share indices and windows. (More columns would store parts of more lines at a time.)
 std::int64_t block_of(const PoolingProblem& problem, const Vector& vector, int i) {
   if (problem.stride[i] > 2) return 1;
-  const bool max = problem.mode == KILN_POOLING_MAX;
-  return vector.count == 1 && !max && i == 1 && problem.in[i] >= 8 ? 4 : 2;
+  const bool tall = vector.planes || (vector.count == 1 && problem.mode != KILN_POOLING_MAX);
+  return tall && i == 1 && problem.in[i] >= 8 ? 4 : 2;
+}
+
+// Whether the taps of maxima are kept in pairs of channels; the constant PAIRS.
+bool in_pairs(const PoolingProblem& problem, const Vector& vector) {
+  return problem.mode == KILN_POOLING_MAX && size_of(problem.type) == 2 && vector.count % 2 == 0;
 }
 
 // How an engine sees a problem.
 struct View {
   const PoolingProblem& problem;
   const DeviceDescription& device;
-  bool staged;  // whether x is copied to shared memory
+  bool staged;  // whether x and dy are copied to shared memory
   std::vector<Operand> operands = operands_of(problem);
   Vector vector = vector_of(problem, operands);
   bool channels_inner = operands.back().strides[1] == 1 && !vector.single();
@@ -86,7 +92,10 @@ struct View {
 
 // Blocks that registers let share a multiprocessor.
 std::int64_t blocks_by_registers(const View& view) {
-  return view.vector.single() ? 5 : every_tap_inside(view.problem) ? 3 : 2;
+  const PoolingProblem& problem = view.problem;
+  // At stride 1 more windows hold each of a pair of planes' elements.
+  if (view.vector.planes && (problem.stride[1] == 1 || problem.stride[2] == 1)) return 4;
+  return view.vector.single() ? 5 : every_tap_inside(problem) ? 3 : 2;
 }
 
 Tile make_tile(const View& view, std::int64_t h, std::int64_t w, std::int64_t lanes) {
@@ -102,9 +111,13 @@ Tile make_tile(const View& view, std::int64_t h, std::int64_t w, std::int64_t la
   const std::int64_t count = tile.windows_h * tile.windows_w;
   const auto size = static_cast<std::int64_t>(size_of(problem.type));
   const auto round_up = [](std::int64_t bytes) { return (bytes + 15) / 16 * 16; };
-  tile.shared_bytes = round_up(count * lanes * vector.count * size);
-  if (problem.mode == KILN_POOLING_MAX)
-    tile.shared_bytes += count * lanes * vector.count;
+  const bool max = problem.mode == KILN_POOLING_MAX;
+  const std::int64_t channels = lanes * vector.count;
+  const bool rows_of_dy = view.staged && !view.channels_inner &&
+                          contiguous_rows(problem.y_strides, problem.out[1], problem.out[2]);
+  tile.shared_bytes = rows_of_dy ? 0 : round_up(count * channels * size);
+  if (max)
+    tile.shared_bytes += count * channels * (in_pairs(problem, vector) ? 2 : 1);
   else if (divisors_differ(problem))
     tile.shared_bytes += count * static_cast<std::int64_t>(size_of(compute_type(problem.type)));
   tile.shared_bytes = round_up(tile.shared_bytes);
@@ -112,12 +125,26 @@ Tile make_tile(const View& view, std::int64_t h, std::int64_t w, std::int64_t la
   const auto read = [&](int i, std::int64_t of) {
     return std::min(problem.in[i], (of - 1) * problem.stride[i] + problem.window[i]);
   };
-  const std::int64_t rows = read(1, tile.windows_h), columns = read(2, tile.windows_w);
-  const std::int64_t channels = lanes * vector.count;
-  const std::int64_t stage = view.channels_inner
-                                 ? rows * columns * channels * size
-                                 : round_up((rows * problem.in[2] - 1) * size + 16) * vector.count;
-  tile.shared_bytes += stage;
+  const std::int64_t rows = max ? read(1, tile.windows_h) : 0, columns = read(2, tile.windows_w);
+  const std::int64_t unit = 16 / size;
+  const auto planes = [&](std::int64_t elements) {
+    return round_up(elements * size) * vector.count;
+  };
+  // Rows of dx take the place of those of x.
+  const std::int64_t stored =
+      contiguous_rows(view.operands.back().strides, problem.in[1], problem.in[2])
+          ? std::min(h, problem.in[1])
+          : 0;
+  if (view.channels_inner)
+    tile.shared_bytes += round_up(rows * columns * channels * size);
+  else if (max || stored > 0)
+    tile.shared_bytes += planes(std::max(rows, stored) * problem.in[2] + unit - 1);
+  if (rows_of_dy) {
+    const std::int64_t first = -((problem.window[2] - 1 - problem.pad[2]) / problem.stride[2]);
+    tile.shared_bytes += planes(std::max<std::int64_t>(-first, 0) + 2 * (unit - 1) +
+                                (tile.windows_h - 1) * problem.out[2] +
+                                std::max(problem.out[2], first + tile.windows_w));
+  }
   tile.moved = static_cast<double>((h * w + rows * columns + count) * channels * size);
   return tile;
 }
@@ -228,8 +255,8 @@ std::variant<Proposal, Refusal> propose_tiled(const View& view, const char* engi
   KernelSpec spec = pooling_kernel(problem, result, vector.count, view.channels_inner, 1, 1, 1);
   const Tile tile = choose_tile(view);
   if (tile.h == 0)
-    return Refusal{
-        cat("the windows ", view.staged ? "and x " : "", "of no tile fit into shared memory")};
+    return Refusal{cat("the windows ", view.staged ? "and their copies " : "",
+                       "of no tile fit into shared memory")};
 
   spec.engine = engine;
   spec.file = "pooling/pooling_backward_tiled.cu";
@@ -250,11 +277,14 @@ std::variant<Proposal, Refusal> propose_tiled(const View& view, const char* engi
   add("PLANES", vector.planes);
   add("MIN_BLOCKS", blocks_by_registers(view));
   add("STAGED", view.staged);
-  const bool rows_aligned = result.strides[4] == 1 && problem.in[2] % tile.block_w == 0 &&
-                            result.strides[0] % tile.block_w == 0 &&
-                            result.strides[1] % tile.block_w == 0 &&
-                            result.strides[3] % tile.block_w == 0;
-  add("ROWS_ALIGNED", rows_aligned);
+  // Elements of a row of dx that an access stores.
+  std::int64_t access = tile.block_w;
+  const auto aligned = [&](std::int64_t value) { return value % access == 0; };
+  while (access > 1 &&
+         (result.strides[4] != 1 || !aligned(problem.in[2]) || !aligned(result.strides[0]) ||
+          !aligned(result.strides[1]) || !aligned(result.strides[3])))
+    access /= 2;
+  add("ROW_ACCESS", access);
   const auto divisor = [&](const char* name, std::int64_t value) {
     add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(limit32)));
   };
@@ -322,8 +352,6 @@ std::variant<Proposal, Refusal> PoolingBackwardStagedEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<PoolingProblem>(any);
   if (auto refused = refusal(problem)) return *std::move(refused);
-  if (problem.mode != KILN_POOLING_MAX)
-    return Refusal{"the gradient of an average does not read x; this engine copies x"};
   constexpr int ampere = 80;
   if (device.kind != KILN_DEVICE_HOST && device.compute_capability < ampere)
     return Refusal{"the chip has no asynchronous copies; expected compute capability 8.0 or newer"};
@@ -333,8 +361,12 @@ std::variant<Proposal, Refusal> PoolingBackwardStagedEngine::propose(
   if (view.channels_inner && bytes < least_bytes)
     return Refusal{
         cat("vectors of channels have ", bytes, " bytes; expected at least ", least_bytes)};
-  if (!view.channels_inner && !contiguous_rows(problem))
-    return Refusal{"rows of x are not contiguous in their planes, and neither are channels"};
+  const bool max = problem.mode == KILN_POOLING_MAX;
+  if (!view.channels_inner &&
+      !(max ? contiguous_rows(problem.x_strides, problem.in[1], problem.in[2])
+            : contiguous_rows(problem.y_strides, problem.out[1], problem.out[2])))
+    return Refusal{cat("rows of ", max ? "x" : "dy",
+                       " are not contiguous in their planes, and neither are channels")};
   return propose_tiled(view, name());
 }
 
@@ -345,7 +377,8 @@ double PoolingBackwardStagedEngine::seconds(const Problem& any,
   const auto& problem = std::get<PoolingProblem>(any);
   const View view{problem, device, true};
   const bool narrow = view.channels_inner && size_of(problem.type) == 2;
-  return (narrow ? 1.44 : 1.0) * seconds_of(view);
+  const bool average = problem.mode != KILN_POOLING_MAX;  // not measured
+  return (average ? 1.3 : narrow ? 1.44 : 1.0) * seconds_of(view);
 }
 
 }  // namespace kiln
