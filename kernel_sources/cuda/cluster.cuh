@@ -44,6 +44,16 @@ device_inline void cluster_barrier() {
     block_barrier();
 }
 
+// The two halves of a barrier that orders no accesses, between which a block does not wait: it
+// arrives after a block barrier behind its last reads of other blocks' memory, and waits before it
+// exits. A barrier that orders accesses would also wait for what the block stored in between.
+device_inline void cluster_arrive() {
+  if constexpr (CLUSTERED) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+device_inline void cluster_wait() {
+  if constexpr (CLUSTERED) asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
 // The address in block `rank` of the cluster that corresponds to `mine`, an address in this block's
 // shared memory.
 template <class T>

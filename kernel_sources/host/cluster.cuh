@@ -13,6 +13,8 @@ device_inline void cluster_barrier() {
   else
     block_barrier();
 }
+device_inline void cluster_arrive() {}
+device_inline void cluster_wait() { cluster_barrier(); }
 
 // The shared memory of a block that has exited holds 0xff bytes.
 template <class T>

@@ -153,7 +153,12 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
       }
       cluster_barrier();
       if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
-      cluster_barrier();  // other blocks read this block's shared memory until here
+      if (sum + 1 < SUMS) {
+        cluster_barrier();  // other blocks read this block's shared memory until here
+      } else {
+        block_barrier();
+        cluster_arrive();  // they wait at the end, and the first one does not wait for them here
+      }
       if (rank != 0) continue;
 #pragma unroll 4
       for (u32 other = 1; other < parts; ++other)
@@ -161,8 +166,7 @@ KILN_KERNEL(reduction, THREADS, MIN_BLOCKS, ReductionParams, params) {
         for (int i = 0; i < LANES; ++i)
           totals[sum][i] = combine(totals[sum][i], all[other * TOTALS + mine + i]);
     }
-    if (rank != 0) return;
   }
-  if (thread_ty() != 0 || !present) return;
-  store_result(params, n, kept, totals);
+  if (rank == 0 && thread_ty() == 0 && present) store_result(params, n, kept, totals);
+  if (CLUSTERED && parts > 1) cluster_wait();
 }

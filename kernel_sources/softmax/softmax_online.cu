@@ -287,7 +287,11 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
       batch.add_to(totals);
     }
     totals.combine();
-    if (CLUSTERED && parts > 1) totals.combine_cluster(parts, turn);
+    const bool last = !IN_TURN || groups - group <= clusters;
+    if (CLUSTERED && parts > 1) {
+      totals.combine_cluster(parts, turn);
+      if (last) cluster_arrive();  // this block has read the others' totals
+    }
     if constexpr (!BACKWARD) {
 #pragma unroll
       for (int i = 0; i < LANES; ++i)
@@ -307,7 +311,6 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
     }
     if constexpr (!IN_TURN) break;
     // The saved batches, in the order in which the next row's will be waited for.
-    const bool last = groups - group <= clusters;
     if (!last) group += clusters;
     const Rows next(params, group);
     at = first;
@@ -322,6 +325,5 @@ KILN_KERNEL(softmax_online, THREADS, MIN_BLOCKS, SoftmaxParams, params) {
     rows = next;
     block_barrier();  // all have read the exchanges between the block's threads
   }
-  if (CLUSTERED && parts > 1)
-    cluster_barrier();  // other blocks read this block's memory until here
+  if (CLUSTERED && parts > 1) cluster_wait();  // other blocks read this block's memory until here
 }

@@ -85,7 +85,7 @@ bool half_is_enough(const SoftmaxRows& rows, const DeviceDescription& device) {
 // The number of blocks that share a row. It is doubled until each block's share fits in shared
 // memory and either the device is busy or more clusters would no longer all run at once.
 int choose_parts(const SoftmaxRows& rows, const OnlineLayout& layout,
-                 const DeviceDescription& device) {
+                 const DeviceDescription& device, int most) {
   const std::int64_t blocks = rows.blocks(layout);
   const std::int64_t steps = rows.length() / layout.ty;  // vectors of a thread of a single block
   const int resident = layout.blocks_a_multiprocessor;
@@ -97,7 +97,7 @@ int choose_parts(const SoftmaxRows& rows, const OnlineLayout& layout,
     return steps <= std::int64_t{parts} * layout.saved * layout.batch;
   };
   int parts = 1;
-  while (parts * 2 <= device.largest_cluster && steps >= parts * 2) {
+  while (parts * 2 <= most && steps >= parts * 2) {
     const bool busy = blocks * parts >= std::int64_t{resident} * device.multiprocessors;
     if (is_saved(parts) && (busy || (at_once(parts) && !at_once(parts * 2)))) break;
     parts *= 2;
@@ -106,7 +106,8 @@ int choose_parts(const SoftmaxRows& rows, const OnlineLayout& layout,
 }
 
 std::variant<Proposal, Refusal> propose(const SoftmaxRows& rows, const OnlineLayout& layout,
-                                        const DeviceDescription& device, const char* engine) {
+                                        const DeviceDescription& device, int most_parts,
+                                        const char* engine) {
   KernelSpec spec = rows.kernel("softmax_online", layout, device.largest_cluster * layout.batch);
   spec.engine = engine;
   spec.tile = cat(layout.tx, "x", layout.ty, " threads, ", rows.combining.vector,
@@ -129,7 +130,7 @@ std::variant<Proposal, Refusal> propose(const SoftmaxRows& rows, const OnlineLay
   const bool single = rows.combining.vector == 1;
   const int resident = layout.blocks_a_multiprocessor;
   add("MIN_BLOCKS", std::max(resident * (single ? 3 : 4) / 4, 1));
-  const int parts = choose_parts(rows, layout, device);
+  const int parts = choose_parts(rows, layout, device, most_parts);
   auto answer = rows.proposal(std::move(spec), layout, parts);
   if (auto* proposal = std::get_if<Proposal>(&answer); proposal != nullptr && layout.in_turn) {
     const auto at_once =
@@ -155,25 +156,36 @@ double slowdown(const OnlineLayout& layout, const LaunchSpec& launch, std::int64
 
 // If shared memory holds the rows of two blocks, the candidate has two blocks on a multiprocessor.
 // Otherwise there are two candidates: one block, which keeps more of its rows, and two blocks,
-// which hide each other's waits but read more elements twice.
+// which hide each other's waits but read more elements twice. In turn there is a third: one block
+// and clusters of half the size, of which more of the chip's multiprocessors make up whole ones.
 std::variant<std::vector<Candidate>, Refusal> candidates_of(const Problem& any,
                                                             const DeviceDescription& device,
                                                             const char* engine, bool in_turn) {
   const SoftmaxRows rows(std::get<SoftmaxProblem>(any));
   std::vector<Candidate> out;
   const bool paired = half_is_enough(rows, device);
-  for (const bool alone : {true, false}) {
-    if (alone && paired) continue;
-    const OnlineLayout layout = choose_layout(rows, device, alone, in_turn);
-    auto answer = propose(rows, layout, device, engine);
+  struct Shape {
+    bool alone;
+    int most_parts;
+  };
+  const int largest = device.largest_cluster;
+  std::vector<Shape> shapes;
+  if (!paired) shapes.push_back({true, largest});
+  shapes.push_back({false, largest});
+  if (!paired && in_turn && largest > 1) shapes.push_back({true, largest / 2});
+  for (const Shape& shape : shapes) {
+    const OnlineLayout layout = choose_layout(rows, device, shape.alone, in_turn);
+    auto answer = propose(rows, layout, device, shape.most_parts, engine);
     if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
     Candidate& candidate = out.emplace_back();
     candidate.kernel = static_cast<int>(out.size()) - 1;
     candidate.made = std::move(std::get<Proposal>(answer));
     const LaunchSpec& launch = candidate.made->launch;
+    constexpr double not_measured = 1.1;
     candidate.seconds =
         memory_bound_seconds(work_of(any, false).bytes, device) *
-        slowdown(layout, launch, rows.blocks(layout) * launch.shape.cluster, !paired, device);
+        slowdown(layout, launch, rows.blocks(layout) * launch.shape.cluster, !paired, device) *
+        (shape.most_parts < largest ? not_measured : 1);
   }
   return out;
 }
