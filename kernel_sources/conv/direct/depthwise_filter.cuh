@@ -11,9 +11,9 @@ device_inline void load_filter(const GatherParams& params, int first_channel, co
   constexpr int TAPS = FILTER_R[PHASE] * FILTER_S[PHASE];
   constexpr int ELEMENTS = TAPS * CHANNELS * BLOCK_CHANNELS;
   // Reads of a thread that are under way at once: one at a time, a 7x7 filter of 192 channels waits
-  // for memory 40 times before the first product.
-  constexpr int TURNS = (ELEMENTS + THREADS - 1) / THREADS, READS = TURNS < 8 ? TURNS : 8;
-  if constexpr (ELEMENTS == 0) return;  // a phase without taps
+  // for memory 40 times before the first product. At least one, for phases without taps.
+  constexpr int TURNS = (ELEMENTS + THREADS - 1) / THREADS;
+  constexpr int READS = TURNS > 8 ? 8 : TURNS > 0 ? TURNS : 1;
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[PHASE];
 #pragma unroll 1
   for (int first = thread_x(); first < ELEMENTS; first += READS * THREADS) {
