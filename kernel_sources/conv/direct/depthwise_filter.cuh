@@ -27,10 +27,9 @@ device_inline void load_filter(const GatherParams& params, int first_channel, co
       const int r = STEP_H < 0 ? FILTER_R[PHASE] - 1 - row : row;
       const int s = STEP_W < 0 ? FILTER_S[PHASE] - 1 - column : column;
       if (i < ELEMENTS && at < GROUPS * ROWS)
-        read[k] =
-            w[static_cast<i64>(at / ROWS) * W_STRIDE_GROUP +
-              static_cast<i64>(at % ROWS) * W_STRIDE_ROW + static_cast<i64>(in) * W_STRIDE_C +
-              static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S];
+        read[k] = w[static_cast<i64>(at / ROWS) * W_STRIDE_GROUP +
+                    static_cast<i64>(at % ROWS) * W_STRIDE_ROW + static_cast<i64>(in) * W_STRIDE_C +
+                    static_cast<i64>(r) * W_STRIDE_R + static_cast<i64>(s) * W_STRIDE_S];
     }
 #pragma unroll
     for (int k = 0; k < READS; ++k) {

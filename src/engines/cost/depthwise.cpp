@@ -28,8 +28,12 @@ double depthwise_fma_seconds(const SlidingWork& work, const DeviceDescription& d
         work.products * chip.f32 / (f64 ? chip.f64 : chip.f32) / fitted.product_share;
     const double clocks =
         std::max(work.blocks / device.multiprocessors, 1.0) * warps * thread / issue_width;
-    return clocks_to_seconds(fitted.sliding_first_clocks + clocks, bytes / fitted.memory_share,
-                             device);
+    // Each such copy waits for its line as well, which blocks beside hide only where there are
+    // many: of an H200's times of single images.
+    constexpr double line_clocks = 200;
+    const double waits = work.channels_inner ? work.copies * line_clocks : 0;
+    return clocks_to_seconds(fitted.sliding_first_clocks + waits + clocks,
+                             bytes / fitted.memory_share, device);
   }
   const double lanes = f64 ? chip.f64 : chip.f32;
   const double once = fitted.sliding_first_clocks + work.steps * fitted.sliding_step_clocks +

@@ -128,8 +128,9 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
   // A weight is read for the pixels of a row of a thread's tile. One pixel, with 31x31 in f32, took
   // 4.8 times as long as four.
   constexpr double pixel_products = products / 4.8;
-  // What a block waits for memory at each round of reads; of an H200's times of single images.
-  constexpr double round_clocks = 700;
+  // What a thread waits at each round of reads, for memory and for each read; of an H200's times of
+  // single images.
+  constexpr double round_clocks = 700, read_clocks = 40;
   const double rate = std::min(size_of(problem.type()) == 2 ? converted_products : products,
                                pixel_products * static_cast<double>(layout.q)) *
                       (problem.group_in() * problem.group_out() > 1 ? group_share : 1);
@@ -142,10 +143,13 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
       gather.most_taps() * gather.channels * channel_vector(problem.type());
   const std::int64_t rows = (layout.p - 1) * gather.stride[1] +
                             (gather.largest_taps()[1] - 1) * std::abs(gather.step[1]) + 1;
-  const auto rounds = static_cast<double>(ceil_div(weights, layout.runs * filter_reads) +
-                                          ceil_div(rows, unrolled_rows(gather)));
+  const auto clocks = [&](std::int64_t rounds, std::int64_t reads) {
+    return static_cast<double>(rounds) * (round_clocks + read_clocks * static_cast<double>(reads));
+  };
+  const double waits = clocks(ceil_div(weights, layout.runs * filter_reads), filter_reads) +
+                       clocks(rows, columns_met(gather, layout.q));
   return clocks_to_seconds(busiest / rate, work.bytes / memory_share, device) +
-         rounds * round_clocks / clock_rate(device);
+         waits / clock_rate(device);
 }
 
 }  // namespace

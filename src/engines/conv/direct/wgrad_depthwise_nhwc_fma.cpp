@@ -143,9 +143,6 @@ double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, cons
   // How much faster L2, from which tiles of other filter rows read again, is than memory.
   constexpr double cache_share = 2;
   const Reached& reached = size_of(problem.type()) == 2 ? of_16_bits : of_others;
-  // Narrower vectors have not been measured yet: an eighth of the rates is assumed.
-  constexpr double narrow_share = 0.125;
-  const double share = tile.vector == channel_vector(problem.type()) ? 1 : narrow_share;
   const auto readings = static_cast<double>(ceil_div(problem.filter[1], tile.filter_rows));
   const Work work = work_of(problem, false);
   const double busy =
@@ -155,7 +152,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, cons
                  work.bytes * std::max(readings / cache_share, 1.0) / reached.memory_share, device),
              work.flops / 2 /
                  (reached.products_a_clock * clock_rate(device) * device.multiprocessors)) /
-         (busy * share);
+         busy;
 }
 
 void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
