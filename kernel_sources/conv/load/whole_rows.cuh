@@ -2,7 +2,7 @@
 // global memory.
 #pragma once
 
-#include "target/async_copy_head.cuh"
+#include "target/async_copy.cuh"
 #include "target/half.cuh"
 #include "target/kernel.cuh"
 #include "target/vector_access.cuh"
@@ -66,17 +66,15 @@ device_inline void copy_uneven_rows(unsigned char* shared, const T* tensor, i64 
     const bool in_rows = exists && static_cast<u32>(at_row) < static_cast<u32>(rows);
     const T* const from = tensor + (static_cast<i64>(at_row) * stride + at);
     unsigned char* const to = shared + place * ROW_ELEMENT_BYTES;
-    if (in_rows && at < 0 && at > -COPY) {
-      // The row begins within the copy, and an asynchronous copy cannot leave out its beginning.
+    if (in_rows && at < LENGTH && at > -COPY && (at < 0 || at > LENGTH - COPY)) {
+      // The row begins or ends within the copy: an asynchronous copy cannot leave out its
+      // beginning, and would end beyond the tensor after its last row.
 #pragma unroll
       for (int element = 0; element < COPY; ++element)
         reinterpret_cast<unsigned short*>(to)[element] = static_cast<unsigned short>(
             load_short(from + element, static_cast<u32>(at + element) < static_cast<u32>(LENGTH)));
     } else {
-      const int left = LENGTH - at, elements = left < COPY ? left : COPY;
-      async_copy_head(
-          to, from,
-          in_rows && at >= 0 && left > 0 ? static_cast<u32>(elements * ROW_ELEMENT_BYTES) : 0);
+      async_copy<16>(to, from, in_rows && at >= 0 && at < LENGTH);
     }
   }
 }
