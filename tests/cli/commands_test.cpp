@@ -86,8 +86,8 @@ BOOST_AUTO_TEST_CASE(prewarm_fills_the_cache) {
   const Kiln kiln;
   const std::string file =
       kiln.directory.write("problems",
-                           "# two kernels, one of them twice: 18 and 63 pixels are one tile\n"
-                           "mb2ic3ih3oc4kh3ph1\nmb7ic3ih3oc4kh3ph1\nic3ih6oc4kh3\n");
+                           "# two kernels, one of them twice: 18 and 54 pixels are one tile\n"
+                           "mb2ic3ih3oc4kh3ph1\nmb6ic3ih3oc4kh3ph1\nic3ih6oc4kh3\n");
   const std::vector<std::string> command{"prewarm", file, "--arch", "host", "-j", "2"};
   const Finished first = kiln(command);
   BOOST_TEST_INFO(first.out << first.err);
