@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes every table and picture of this folder, and the front page's chart, from the CSV files beside them.
+"""Writes every table and picture of this folder, and the figures that other pages quote, from the CSV files beside them.
 
     tests/bench/figures.py             # after a new CSV file; pictures need matplotlib
     tests/bench/figures.py --check     # whether what is there is what would be written
@@ -17,6 +17,7 @@ import re
 import sys
 import tempfile
 
+from quotes import pages_that_quote
 from results import ROOT, read
 from tables import pages
 
@@ -67,12 +68,17 @@ def matplotlib_version():
     return matplotlib.__version__
 
 
+def texts():
+    """{page: what it should be}."""
+    of_folders = [pages(ROOT / folder) for folder in FOLDERS]
+    return {path: text for own in [*of_folders, pages_that_quote()] for path, text in own.items()}
+
+
 def faults():
     """What is not what the CSV files give."""
-    for folder in FOLDERS:
-        for path, text in pages(ROOT / folder).items():
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                yield f"{path} is not what its folder's CSV files give"
+    for path, text in texts().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            yield f"{path} is not what the CSV files give"
     for name, (kind, files) in PICTURES.items():
         path = ROOT / name
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -92,10 +98,9 @@ def main():
         if found:
             sys.exit("\n".join([*found, "run tests/bench/figures.py"]))
         return
-    for folder in FOLDERS:
-        for path, text in pages(ROOT / folder).items():
-            path.write_text(text, encoding="utf-8")
-            print(path)
+    for path, text in texts().items():
+        path.write_text(text, encoding="utf-8")
+        print(path)
     for name in PICTURES:
         with tempfile.TemporaryDirectory() as folder:
             (ROOT / name).write_text(draw(name, pathlib.Path(folder)), encoding="utf-8")

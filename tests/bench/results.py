@@ -18,6 +18,7 @@ SUITES = {
     "dense2d": "detection, GAN, patches",
     "grouped": "grouped 3x3",
     "depthwise": "depthwise",
+    "large": "depthwise 31x31",
     "small": "batch of 1 or 4",
     "conv3d": "3-D",
     "conv1d": "1-D",

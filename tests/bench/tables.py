@@ -21,12 +21,14 @@ CELLS = {
     "rates": "TFLOP/s; more is better. `-`: {cudnn} has no algorithm.",
     "memory": "Bytes that must move over the median time, as a share of the device's own copy; more is better.",
     "latency": "Median time on the host; less is better.",
+    "steps": "Times of whole training steps inside CUDA graphs, where no step waits for the host; above 1 Kiln is faster.",
     "speed": "How many times as fast as {cudnn} Kiln is: forward / data gradient / filter gradient, each the geometric mean "
              "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
 }
 WHAT = {
     "memory": "pooling, activations, softmax, transforms, reductions",
     "latency": "what a plan and a call cost the host",
+    "steps": "training steps inside CUDA graphs",
     "speed": "layers of networks",
 }
 
@@ -81,13 +83,24 @@ def memory(rows, machine):
 def latency(rows, machine):
     lines = []
     names = {"kiln": "Kiln", "cudnn legacy zero": f"{peer(machine, 'cudnn')}, without workspace",
-             "cublas gemm": f"{peer(machine, 'cublas')}, the product of the lowered matrices"}
+             "cublas gemm": f"{peer(machine, 'cublas')}, the product of the lowered matrices",
+             "pytorch": "PyTorch", "kiln native policy": "Kiln with the policy `native`"}
     for row in rows:
         if row["suite"] == "latency":
             us = row["median_us"]
             time = f"{us:.3g} us" if us < 1000 else f"{us / 1000:.3g} ms"
             lines.append([row["layer"], names.get(row["contestant"], row["contestant"]), time])
     return markdown(["what", "whose", "time"], lines)
+
+
+def steps(rows, machine):
+    lines = []
+    for key, own in grouped(rows, ["layer", "batch", "type", "math", "layout"]).items():
+        ms = {row["contestant"]: row["median_us"] / 1000 for row in own}
+        lines.append([*key[:2], panel_name(key[2:]), f"{ms['pytorch']:.2f}", f"{ms['kiln']:.2f}",
+                      f"{ms['pytorch'] / ms['kiln']:.2f}"])
+    return markdown(["network", "images", "arithmetic", f"ms, PyTorch with {peer(machine, 'cudnn')}", "ms, Kiln",
+                     "times as fast"], lines)
 
 
 def speed(rows, machine):
@@ -153,14 +166,14 @@ def layers(rows, machine):
 
 def kind_of(rows):
     suites = {row["suite"] for row in rows} - {"ceilings"}
-    return ("memory" if "memory" in suites else "latency" if "latency" in suites
+    return ("memory" if "memory" in suites else "latency" if "latency" in suites else "steps" if "steps" in suites
             else "speed" if any(row["contestant"] == "cudnn graph" for row in rows) else "rates")
 
 
 def what(kind, rows):
     """What a file has, in words: its suites or operations, and its problem classes."""
     suites = in_order(SUITES.get(row["suite"], row["suite"]) for row in rows if row["suite"] != "ceilings")
-    if kind == "latency":
+    if kind in ("latency", "steps"):
         return WHAT[kind]
     names = in_order(panel_name((row["type"], row["math"], row["layout"])) for row in rows
                      if row["contestant"] == "kiln" and row["type"])
@@ -199,7 +212,7 @@ def pages(folder):
         if kind == "memory":
             of_pages.setdefault(page, []).append(f"{head}{memory(rows, machine)}\n")
             continue
-        table = {"rates": rates, "latency": latency, "speed": speed}[kind](rows, machine)
+        table = {"rates": rates, "latency": latency, "speed": speed, "steps": steps}[kind](rows, machine)
         tables.append(f"{head}{table}\n")
         if kind == "speed":
             against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)
