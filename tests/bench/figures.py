@@ -22,14 +22,10 @@ from results import ROOT, read
 from tables import pages
 
 FOLDERS = ["h100", "h200"]
-PAPER = ["f16", "f16_nhwc", "tf32", "tf32_nhwc", "f32", "f32_nhwc", "strict", "strict_nhwc", "f64", "f64_nhwc"]
 # picture: its kind, and the files whose rows it shows.
 PICTURES = {
     "h200/speed.svg": ("speed", ["h200/layers_tf32_nhwc.csv", "h200/layers_f16_nhwc.csv"]),
-    "h200/roofline.svg": ("roofline", [f"h200/{name}.csv" for name in PAPER]),
     "h200/memory.svg": ("memory", ["h200/memory.csv"]),
-    "h200/layers_paper_n128_fwd_f16_nhwc_default.svg": ("layers", ["h200/f16_nhwc.csv"]),
-    "h200/layers_paper_n128_fwd_f32_nchw_default.svg": ("layers", ["h200/f32.csv"]),
 }
 
 
@@ -46,10 +42,6 @@ def draw(name, folder):
 
     kind, files = PICTURES[name]
     machine, rows = read([ROOT / path for path in files])
-    if kind == "layers":  # one of its selections
-        selection = re.fullmatch(r"layers_(\w+)_n(\d+)_(\w+)_(\w+)_(\w+)_(\w+)", pathlib.Path(name).stem).groups()
-        names = ["suite", "batch", "direction", "type", "layout", "math"]
-        rows = [row for row in rows if tuple(row[column] for column in names) == selection]
     with contextlib.redirect_stdout(io.StringIO()):
         drawers[kind](machine, rows, folder, stamp(kind, files))
     return (folder / pathlib.Path(name).name).read_text(encoding="utf-8")

@@ -76,8 +76,14 @@ def peers(machine):
     return ", ".join(filter(None, (peer(machine, name) for name in PEERS)))
 
 
+def version(machine):
+    """Kiln's version; "" if the file does not say it."""
+    return machine.get("kiln", "").split(" ")[0]
+
+
 def caption(machine):
-    return ", ".join(part for part in (*chip_and_days(machine), peers(machine)) if part)
+    kiln = f"Kiln {version(machine)}" if version(machine) else ""
+    return ", ".join(part for part in (*chip_and_days(machine), kiln, peers(machine)) if part)
 
 
 def in_order(values):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tables of a folder's CSV files: README.md, a table for each file; layers.md and layers_16_bits.md, each layer of the files
-that face cuDNN's graph interface; memory.md, what memory bounds. figures.py writes all of them.
+"""Tables of a folder's CSV files: README.md, a table for each file of today's version; version_0_1.md, the same of version 0.1;
+layers.md and layers_16_bits.md, each layer of the files that face cuDNN's graph interface; memory.md, what memory bounds.
+figures.py writes all of them.
 
     tests/bench/tables.py tests/bench/h200 tests/bench/h100
 """
@@ -9,18 +10,19 @@ import argparse
 import pathlib
 
 from results import (DIRECTIONS, SUITES, caption, chip_and_days, grouped, in_order, mean, pairs, panel_name,
-                     peer, peers, read, shape, speeds)
+                     peer, peers, read, shape, speeds, version)
 
-HEAD = """# Figures: {name}
+HEAD = """# Figures{of_version}: {name}
 
 Written by [figures.py](../figures.py) from the CSV files of this folder: one table is one file of one chip, and of
 one run unless it says so. The CSV files have more: extremes, kernels, workspaces, errors, and the line that runs each problem
-again. How they were measured, and what to know before comparing them: [../README.md](../README.md).
+again. How they were measured, and what to know before comparing them: [../README.md](../README.md).{other}
 """
+OLD = "version_0_1.md"
 CELLS = {
     "rates": "TFLOP/s; more is better. `-`: {cudnn} has no algorithm.",
     "memory": "Bytes that must move over the median time, as a share of the device's own copy; more is better.",
-    "latency": "Median time on the host; less is better.",
+    "latency": "Time on the host; less is better.",
     "steps": "Times of whole training steps inside CUDA graphs, where no step waits for the host; above 1 Kiln is faster.",
     "speed": "How many times as fast as {cudnn} Kiln is: forward / data gradient / filter gradient, each the geometric mean "
              "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
@@ -194,11 +196,28 @@ def page_of(kind, path, rows):
 TITLES = {"memory.md": "What memory bounds", "layers.md": "Each layer", "layers_16_bits.md": "Each layer in 16 bits"}
 
 
+class Tables:
+    """A page with a table for each file of one version, and their index."""
+
+    def __init__(self):
+        self.index, self.tables, self.against_graph = [], [], {}
+
+    def text(self, head):
+        parts = [head, markdown(["file", "what", "date", "beside"], self.index) + "\n", *self.tables]
+        if self.against_graph:
+            rows = [rows for files in self.against_graph.values() for rows in files]
+            parts.append(f"## By kernel\n\nThe time of {' or '.join(self.against_graph)} over Kiln's, by the kernel that ran: "
+                         "least, geometric mean, most (number of layers and passes). The pages of the kernels: "
+                         f"[kernel_sources](../../../kernel_sources/README.md).\n\n{by_kernel(rows)}\n")
+        return "\n".join(parts)
+
+
 def pages(folder):
-    """README.md and the pages of the long tables."""
-    name, tables, index, of_pages, against_graph = folder.name.upper(), [], [], {}, {}
+    """README.md, version_0_1.md and the pages of the long tables."""
+    name, today, old, of_pages = folder.name.upper(), Tables(), Tables(), {}
     for path in sorted(folder.glob("*.csv")):
         machine, rows = read([path])
+        own = old if version(machine).startswith("0.1.") else today
         kind = kind_of(rows)
         anchor = path.name.replace(".", "").lower()
         method = f" {machine['method'][0].upper()}{machine['method'][1:]}." if "method" in machine else ""
@@ -207,28 +226,24 @@ def pages(folder):
         if kind == "speed" and not page:
             cells = cells.replace(f"({path.name}#{anchor})", f"({path.name})")
         head = f"## {path.name}\n\n{caption(machine)}. {cells}{method}\n\n"
-        index.append([f"[{path.name}](#{anchor})" if kind != "memory" else f"[{path.name}]({page}#{anchor})",
-                      what(kind, rows), chip_and_days(machine)[1], peers(machine)])
+        own.index.append([f"[{path.name}](#{anchor})" if kind != "memory" else f"[{path.name}]({page}#{anchor})",
+                          what(kind, rows), chip_and_days(machine)[1], peers(machine)])
         if kind == "memory":
             of_pages.setdefault(page, []).append(f"{head}{memory(rows, machine)}\n")
             continue
         table = {"rates": rates, "latency": latency, "speed": speed, "steps": steps}[kind](rows, machine)
-        tables.append(f"{head}{table}\n")
+        own.tables.append(f"{head}{table}\n")
         if kind == "speed":
-            against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)
+            own.against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)
         if page:
             lines, many = layers(rows, machine)
             cudnn = peer(machine, "cudnn")
             told = (f"How many times as fast as {cudnn} Kiln is." if many
-                    else f"Median microseconds of Kiln and of {cudnn}, and how many times as fast Kiln is.")
+                    else f"Microseconds of Kiln and of {cudnn}, and how many times as fast Kiln is.")
             of_pages.setdefault(page, []).append(f"## {path.name}\n\n{caption(machine)}. {told}\n\n{lines}\n")
-    parts = [HEAD.format(name=name), markdown(["file", "what", "date", "beside"], index) + "\n", *tables]
-    if against_graph:
-        parts.append(f"## By kernel\n\nThe time of {' or '.join(against_graph)} over Kiln's, by the kernel that ran: least, "
-                     "geometric mean, most (number of layers and passes). The pages of the kernels: "
-                     "[kernel_sources](../../../kernel_sources/README.md).\n\n"
-                     + by_kernel([rows for files in against_graph.values() for rows in files]) + "\n")
-    written = {folder / "README.md": "\n".join(parts)}
+    other = f"\nFiles of version 0.1, whose kernels have changed since: [{OLD}]({OLD})."
+    written = {folder / "README.md": today.text(HEAD.format(name=name, of_version="", other=other)),
+               folder / OLD: old.text(HEAD.format(name=name, of_version=" of version 0.1", other=""))}
     for page, own in of_pages.items():
         head = f"# {TITLES[page]}: {name}\n\nWritten by [figures.py](../figures.py), as [README.md](README.md).\n"
         written[folder / page] = "\n".join([head, *own])
