@@ -3,12 +3,11 @@
 // something it was asked to do failed. Exit status 2 is for what could not be asked.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <cstddef>
 #include <functional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
+
+namespace CLI {
+class App;
+}
 
 namespace kiln::cli {
 
@@ -24,22 +23,5 @@ void add_fit_command(CLI::App& app, Run& run);
 void add_prewarm_command(CLI::App& app, Run& run);
 void add_cache_command(CLI::App& app, Run& run);
 void add_bundle_command(CLI::App& app, Run& run);
-
-// Something wrong with the command line itself, in a sentence: exit status 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// The whole text of a file: a manifest, a device's description. Throws UsageError, also for more
-// than any of them has.
-inline constexpr std::size_t most_input_bytes = std::size_t{64} << 20;
-std::string read_file(const std::string& path);
-
-// Makes it the content of a file, which keeps its place and mode if it is there. "", or why not.
-std::string write_file(const std::string& path, std::string_view content);
-
-// The same of a list of problems. Throws UsageError for what is no text.
-std::string read_problem_file(const std::string& path);
 
 }  // namespace kiln::cli

@@ -1,10 +1,12 @@
 // kiln: operations from the command line, generated kernels to look at, and the kernel cache.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
 #include "cli/commands.hpp"
 #include "cli/printable.hpp"
 #include "cli/usage.hpp"
+#include "cli/usage_error.hpp"
 #include "cli/version.hpp"
 #include "core/error.hpp"
 #include "kiln/kiln.h"

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "cache/hash.hpp"

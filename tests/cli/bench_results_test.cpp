@@ -1,6 +1,7 @@
 // What kiln bench makes of its measurements, on rows made up for the purpose: statistics, rates,
 // table, CSV and JSON.
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include "cli/bench/measurement.hpp"
 #include "cli/bench/row.hpp"

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/commands.hpp"
+#include "cli/files.hpp"
 #include "cli/operation/operation.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "cli/commands.hpp"
 #include "cli/doctor/cudnn_use.hpp"
+#include "cli/usage_error.hpp"
 #include "run_kiln.hpp"
 #include "support/elf_program.hpp"
 

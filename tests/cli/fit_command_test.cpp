@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/commands.hpp"
 #include "cli/fit/candidates.hpp"
 #include "cli/fit/constants.hpp"
 #include "cli/fit/descent.hpp"

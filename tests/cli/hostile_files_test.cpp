@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cache/bundle/bundle_format.hpp"
 #include "cache/entry_format.hpp"

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,11 @@
 #include "cache/store/use_log.hpp"
 #include "cli/cache/bundle_file.hpp"
 #include "cli/cache/manifest.hpp"
-#include "cli/commands.hpp"
 #include "cli/device/device_file.hpp"
 #include "cli/doctor/cudnn_use.hpp"
+#include "cli/files.hpp"
 #include "cli/printable.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "plan/tuning.hpp"
 

@@ -1,13 +1,18 @@
 // kiln bench: measures Kiln and other installed libraries in the same run.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <ctime>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "cli/bench/runner.hpp"
 #include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/usage_error.hpp"
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
 
@@ -103,10 +108,7 @@ void write(const std::string& path, const std::string& text) {
 
 void write_all(const Options& options, const Machine& machine, const std::vector<Row>& rows) {
   write(options.csv, csv_text(machine, rows));
-  if (!options.json.empty())
-    write(options.json,
-          json_of(machine, rows).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
-              "\n");
+  if (!options.json.empty()) write(options.json, json_lines(json_of(machine, rows), 1) + "\n");
 }
 
 int run(Options options) {

@@ -1,5 +1,7 @@
 #include "cli/bench/row.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/format.hpp"
 #include "core/text.hpp"
 

@@ -1,6 +1,8 @@
 // kiln bundle: files of many kernels, made by `kiln prewarm --bundle`.
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cache/entry_format.hpp"
@@ -9,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/format.hpp"
 #include "cli/printable.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 
 namespace kiln::cli {

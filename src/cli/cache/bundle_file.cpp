@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cache/entry_format.hpp"
+#include "cli/json_text.hpp"
 #include "core/error.hpp"
-#include "core/json.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/kernel_text.hpp"
 
@@ -44,9 +45,7 @@ ordered_json make_provenance(const std::vector<std::string>& compilers, const or
   return json;
 }
 
-std::string text_of_provenance(const ordered_json& provenance) {
-  return provenance.dump(1, ' ', false, ordered_json::error_handler_t::replace);
-}
+std::string text_of_provenance(const ordered_json& provenance) { return json_lines(provenance, 1); }
 
 void write_bundle(const std::string& path, const std::vector<PackedKernel>& kernels,
                   const std::vector<std::string>& problems, const std::set<std::string>& winners) {
@@ -77,7 +76,7 @@ std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path) {
 
 ordered_json provenance_of(const cache::Bundle& bundle) {
   std::string flaw;
-  ordered_json json = parse_json<ordered_json>(bundle.provenance(flaw));
+  ordered_json json = parse_ordered_json(bundle.provenance(flaw));
   return json.is_object() ? json : ordered_json::object();
 }
 

@@ -1,4 +1,5 @@
 // kiln cache: the content of the kernel cache.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -6,6 +7,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "cli/cache/cache_commands.hpp"
 #include "cli/cache/entries.hpp"
@@ -15,6 +17,7 @@
 #include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
 #include "cli/printable.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/quantity.hpp"
 #include "plan/kernel_cache.hpp"

@@ -1,6 +1,7 @@
 // kiln cache why: where a problem's kernel is, or what of its key differs from the nearest one.
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -8,7 +9,6 @@
 
 #include "cli/cache/cache_commands.hpp"
 #include "cli/cache/entries.hpp"
-#include "cli/commands.hpp"
 #include "cli/json_text.hpp"
 #include "cli/printable.hpp"
 #include "core/error.hpp"

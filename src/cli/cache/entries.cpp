@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "cache/entry_format.hpp"
-#include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
 #include "core/error.hpp"
 #include "plan/kernel_cache.hpp"
 

@@ -1,9 +1,11 @@
 #include "cli/cache/manifest.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
-#include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
+#include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"

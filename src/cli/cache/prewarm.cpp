@@ -1,5 +1,6 @@
 // kiln prewarm: compiles the kernels of a manifest into the cache, and packs them into a bundle.
 // Needs no GPU.
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "cli/operation/operation.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress.hpp"
+#include "cli/usage_error.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/conv/stand_in/stand_in_kernels.hpp"

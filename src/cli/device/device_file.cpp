@@ -1,11 +1,13 @@
 #include "cli/device/device_file.hpp"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <tuple>
 
-#include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
+#include "cli/json_text.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
@@ -81,7 +83,7 @@ std::string describe_as_json(const DeviceDescription& device) {
   for (const Number& number : numbers) json[number.name] = number.get(device);
   if (device.clusters_at_once != ClusterCounts{})
     json[clusters_field] = json_of(device.clusters_at_once);
-  return json.dump(2) + "\n";
+  return json_lines(json, 2) + "\n";
 }
 
 DeviceDescription read_device_file(const std::string& path) {

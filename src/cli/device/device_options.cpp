@@ -1,10 +1,11 @@
 #include "cli/device/device_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "engines/engine.hpp"
 #include "engines/names.hpp"

@@ -1,13 +1,16 @@
 // Devices, architectures and engines as the command line names them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "device/device.hpp"
 #include "engines/choice.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace kiln::cli {
 

@@ -1,4 +1,5 @@
 // kiln info: this machine's GPUs, compilers and cache. Needs neither GPU nor driver nor compiler.
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -6,6 +7,7 @@
 #include "cli/device/device_file.hpp"
 #include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/version.hpp"
 #include "compile/compiler.hpp"
 #include "core/config.hpp"
@@ -175,7 +177,7 @@ void print(const ordered_json& facts) {
 int run(bool as_json) {
   const ordered_json facts = everything();
   if (as_json) {
-    std::cout << facts.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    std::cout << json_lines(facts, 2) << '\n';
   } else {
     print(facts);
   }

@@ -1,7 +1,9 @@
 // kiln doctor: whether a program written for cuDNN runs on Kiln's library of that interface.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/commands.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 #include "compile/elf_bytes.hpp"
 #include "core/text.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/commands.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 

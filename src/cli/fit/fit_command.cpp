@@ -1,5 +1,6 @@
 // kiln fit: tells how good the cost model's choices among measured candidates are, and fits
 // constants that make them better.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <ctime>
 #include <iostream>
@@ -8,10 +9,12 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/files.hpp"
 #include "cli/fit/constants.hpp"
 #include "cli/fit/fitting.hpp"
 #include "cli/fit/report.hpp"
 #include "cli/format.hpp"
+#include "cli/usage_error.hpp"
 #include "core/text.hpp"
 
 namespace kiln::cli {

@@ -7,8 +7,9 @@
 #include <optional>
 
 #include "cli/bench/row.hpp"
-#include "cli/commands.hpp"
+#include "cli/files.hpp"
 #include "cli/format.hpp"
+#include "cli/usage_error.hpp"
 #include "core/split.hpp"
 #include "core/text.hpp"
 #include "engines/names.hpp"

@@ -2,15 +2,18 @@
 // Needs no GPU.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <sstream>
 #include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
 #include "cli/inspect/diff.hpp"
 #include "cli/inspect/inspect_stage.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 
 namespace kiln::cli {

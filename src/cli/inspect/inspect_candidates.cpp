@@ -1,6 +1,7 @@
 #include "cli/inspect/inspect_candidates.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/format.hpp"

@@ -1,7 +1,7 @@
 // Which kernels a problem could have, and which engines refuse it.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engines/choice.hpp"

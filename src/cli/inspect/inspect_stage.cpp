@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <system_error>
 
-#include "cli/commands.hpp"
+#include "cli/files.hpp"
 #include "cli/format.hpp"
 #include "cli/inspect/disassemble.hpp"
 #include "cli/inspect/inspect_candidates.hpp"
 #include "cli/json_text.hpp"
+#include "cli/usage_error.hpp"
 #include "codegen/source.hpp"
 #include "compile/cubin.hpp"
 #include "core/error.hpp"

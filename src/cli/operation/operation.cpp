@@ -1,9 +1,10 @@
 #include "cli/operation/operation.hpp"
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
-#include "cli/commands.hpp"
 #include "cli/operation/operations.hpp"
 #include "core/error.hpp"
 #include "core/split.hpp"

@@ -2,7 +2,6 @@
 // problem line describe.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +9,10 @@
 #include <vector>
 
 #include "problem/problem.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace kiln::cli {
 

@@ -1,4 +1,6 @@
 // kiln conv: the three passes of a convolution, and the bias gradient.
+#include <CLI/CLI.hpp>
+
 #include "cli/operation/operations.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"

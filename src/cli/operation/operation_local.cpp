@@ -1,4 +1,6 @@
 // kiln local: the three passes of a locally connected layer.
+#include <CLI/CLI.hpp>
+
 #include "cli/operation/operations.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"

@@ -1,4 +1,6 @@
 // kiln pool: pooling and its gradient.
+#include <CLI/CLI.hpp>
+
 #include "cli/operation/operations.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"

@@ -1,4 +1,6 @@
 // kiln act, kiln softmax, kiln tensor: operations whose problem lines are shapes.
+#include <CLI/CLI.hpp>
+
 #include "cli/operation/operations.hpp"
 #include "core/error.hpp"
 #include "problem/line/shape_line.hpp"

@@ -1,12 +1,17 @@
 // kiln conv, local, pool, act, softmax, tensor: run problems, check them, time them.
+#include <CLI/CLI.hpp>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
 #include "cli/operation/run.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -102,7 +107,7 @@ int run(const Options& options) {
       auto json = result.to_json();
       if (!item.place.empty()) json["place"] = item.place;
       json["seed"] = options.settings.seed;
-      std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+      std::cout << json_line(json) << std::flush;
     } else {
       print(item, result, options);
     }

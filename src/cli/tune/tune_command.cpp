@@ -1,5 +1,6 @@
 // kiln tune: measures the candidates of given problems, and remembers the fastest one of each for
 // later plans.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <set>
@@ -8,10 +9,12 @@
 #include "cli/cache/manifest.hpp"
 #include "cli/commands.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/files.hpp"
 #include "cli/format.hpp"
 #include "cli/operation/operation.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune/tuner.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/kernel_cache.hpp"

@@ -1,4 +1,4 @@
-#include "cache/store/files.hpp"
+#include "cli/files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,8 @@
 #include <fstream>
 #include <span>
 
-#include "cli/commands.hpp"
+#include "cache/store/files.hpp"
+#include "cli/usage_error.hpp"
 #include "core/text.hpp"
 
 namespace kiln::cli {
