@@ -19,6 +19,24 @@ die() {
 }
 [[ -t 1 ]] || say() { printf '\n%s\n' "$*"; }
 
+# Seconds of processor time that this script and the programs it waited for have taken.
+cpu_seconds() {
+  local fields
+  fields=$(<"/proc/$$/stat")
+  # shellcheck disable=SC2086 # The fields behind the program's name: state first, times from the 12th on.
+  set -- ${fields##*) }
+  echo $(((${12} + ${13} + ${14} + ${15}) / $(getconf CLK_TCK)))
+}
+
+# stage NAME COMMAND [ARGUMENT...]: runs a stage of a script, and says what it took.
+stage() {
+  local from=$SECONDS cpu
+  cpu=$(cpu_seconds)
+  say "$1"
+  "${@:2}"
+  note "($((SECONDS - from)) s, $(($(cpu_seconds) - cpu)) CPU-s)"
+}
+
 have() { command -v "$1" >/dev/null; }
 exists() { compgen -G "$1" >/dev/null; }
 
@@ -171,12 +189,58 @@ compile() {
 
 # ---- testing ----------------------------------------------------------------------------------
 
-# A name for the state of the sources that turn a kernel and its data into a result: what the tests
-# remember of one state (tests/support/memory.hpp) says nothing of another.
+# What tests remember of earlier runs, of this checkout or another, for it is named by its content:
+# kernels that were compiled, results of the host device, what NVRTC said, what lint found nothing in.
+# A folder of the user's, so that a fresh clone of nearly the same sources tests what is new alone.
+memory_of_tests=$build/memory
+[[ -z ${HOME:-} ]] || memory_of_tests=${XDG_CACHE_HOME:-$HOME/.cache}/kiln-tests
+
+# state_of_results BUILD: a name for the state of what turns a question of the tests (operation_case.cpp,
+# kernel_compile_test.cpp) into its answer. What is remembered of one state says nothing of another.
+#
+# A question has the kernel's text, in which the headers of kernel_sources/ are expanded, the
+# compiler's options and version, each launch with its parameters, and the bytes of every operand. So
+# what makes those may change: engines, the generator of text, problems, tuning. The reference may,
+# for it computes in every run, and results are compared with it. The state has the rest of the way
+# to an answer, with all headers that are compiled into it, by the compiler's own lists: compiling,
+# the kernel cache, loading, filling parameters, the host device, and what every part of the library
+# uses (src/core). Of src/plan that is the plan itself and finding its kernel; it records, tunes and
+# compiles in the background beside that. Kernels call the C library, whose functions round
+# differently with instructions of other processors.
 state_of_results() {
-  (cd "$root" && find include src/{codegen,compile,core,device,plan,problem,reference} cache \
-    kernel_sources/host tests/ops/operation_case.{hpp,cpp} tests/support -type f | sort | xargs sha1sum |
-    sha1sum | cut -c 1-16)
+  {
+    ninja -C "$1" -t deps | awk -v root="$root/" -v build="$1/" '
+      /^[^ ]/ {
+        wanted = /^src\/CMakeFiles\/kiln_core\.dir\/(core|compile|device\/host|plan\/(plan|parameters|kernel_[a-z]+)\.cpp)/ ||
+          /^cache\// || /^tests\/ops\/CMakeFiles\/ops_tests\.dir\/operation_case\.cpp/
+        next
+      }
+      wanted && NF == 1 {
+        file = $1
+        if (file !~ /^\//) file = build file
+        while (sub(/[^\/]+\/\.\.\//, "", file)) { }
+        if (index(file, root) == 1 && index(file, build) != 1) print substr(file, length(root) + 1)
+      }' | sort -u | (cd "$root" && xargs sha1sum)
+    ldd --version 2>&1 | head -1
+    grep -m 1 -E '^(flags|Features)' /proc/cpuinfo || true
+  } | sha1sum | cut -c 1-16
+}
+
+# prune_memory FOLDER: of what is remembered there, what was used last stays, up to 1 GiB.
+prune_memory() {
+  find "$1" -type f -printf '%T@ %s %p\n' | sort -rn |
+    awk '{ bytes += $2 } bytes > 2 ^ 30 { sub(/^[^ ]+ [^ ]+ /, ""); print }' | xargs -r -d '\n' rm -f
+  find "$1" -mindepth 1 -type d -empty -delete
+}
+
+# forget_failed FOLDER: removes the answers that a process touched which ended without having passed.
+forget_failed() {
+  local list
+  for list in "$1"/touched/*; do
+    [[ -f $list && ! -d /proc/${list##*/} ]] || continue
+    sed "s:^\(..\):$1/\1/\1:" "$list" | xargs -r -d '\n' rm -f
+    rm -f "$list"
+  done
 }
 
 # Succeeds where Kiln finds no GPU, and prints why.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and passes the tests. Safe to run again, and quick the second
 # time: kernels that were compiled, results of the host device and files that were linted are
-# remembered below build/ until their input changes.
+# remembered in ~/.cache/kiln-tests until their input changes.
 #
 #   bash tests/run.sh          format, and the quick tier of the CPU tests (the GPU tests too where
 #                              there is a GPU): what to run while editing
@@ -10,20 +10,22 @@
 #   bash tests/run.sh --full   everything: every tile, count and list that the tests have, and
 #                              kiln.torch against a PyTorch that is installed below the build folder
 #
+#   --cold                     nothing is remembered from earlier runs, compiled objects neither
+#
 # tests/README.md says what is in each tier.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
 
-usage="usage: bash tests/run.sh [--wide | --full]"
-(($# <= 1)) || die "$usage"
-tier=quick
-case ${1:-} in
-  '') ;;
-  --wide) tier=wide ;;
-  --full) tier=full ;;
-  *) die "$usage" ;;
-esac
+tier=quick cold=0
+for word in "$@"; do
+  case $word in
+    --wide) tier=wide ;;
+    --full) tier=full ;;
+    --cold) cold=1 ;;
+    *) die "usage: bash tests/run.sh [--wide | --full] [--cold]" ;;
+  esac
+done
 export KILN_TEST_TIER=$tier
 [[ $tier != full ]] || export KILN_TEST_FULL=1
 
@@ -126,19 +128,22 @@ run_ctest() {
     passed "$1 tests: $(grep -E 'tests passed' "$log")"
   else
     failure "$1 tests: $(grep -E 'tests passed' "$log" || echo 'ctest could not run them')"
-    rm -rf "$KILN_TEST_MEMORY"  # lest what went wrong once be remembered
   fi
+  forget_failed "$KILN_TEST_MEMORY"
+  # CTest shows what a test printed only if it failed.
+  note "Results remembered from earlier runs:"
+  awk '/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
+    /^[0-9]+ of [0-9]+ results remembered$/ {
+      print "  " test ": " $1 " of " $3; remembered += $1; all += $3 }
+    END { print "  in all: " remembered + 0 " of " all + 0 }' "$build/Testing/Temporary/LastTest.log"
 }
 
-# What the tests may remember of an earlier run (tests/support/memory.hpp) is kept in a folder for
-# each state of the sources that turn a kernel and its data into a result. Engines and kernels are
-# not among them: what they decide is in each question.
+# Results (tests/support/memory.hpp) have a folder for each state of what makes them.
 remember_results() {
-  local memory=$build/test-memory state
-  state=$(state_of_results)
-  mkdir -p "$memory/$state"
-  find "$memory" -mindepth 1 -maxdepth 1 ! -name "$state" -exec rm -rf {} +
-  export KILN_TEST_MEMORY=$memory/$state
+  KILN_TEST_MEMORY=$memory_of_tests/results/$(state_of_results "$build")
+  export KILN_TEST_MEMORY
+  mkdir -p "$KILN_TEST_MEMORY"
+  forget_failed "$KILN_TEST_MEMORY"  # of a run that was ended
 }
 
 check_gpu() {
@@ -154,10 +159,10 @@ check_gpu() {
 
 # The same kernels with every access checked: they are compiled with the sanitizers as well.
 check_sanitized() {
-  local folder=$build/sanitize
+  local folder=$build/sanitize runner=$build/sanitize/tests/ops/problem_runner
   configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
-  compile "$folder" kiln_cli test_unit replay_descriptors replay_operations replay_problem_line
+  compile "$folder" problem_runner test_unit replay_descriptors replay_operations replay_problem_line
   if "$folder/tests/unit/test_unit" --log_level=warning; then
     passed "sanitized unit tests"
   else
@@ -173,13 +178,13 @@ check_sanitized() {
   local -x ASAN_OPTIONS=detect_leaks=0
   local log=$folder/small_problems.log lists=tests/problems/quick
   [[ $tier != full ]] || lists=tests/problems
-  if bash tests/ops/problem_list.sh "$folder/src/kiln" host $lists/small.txt 1 2>&1 | tee "$log"; then
+  if bash tests/ops/problem_list.sh "$runner" host $lists/small.txt 1 2>&1 | tee "$log"; then
     passed "sanitized small problems"
   else
     failure "sanitized small problems: see $log"
   fi
   log=$folder/line_lists.log
-  if bash tests/ops/line_list.sh "$folder/src/kiln" host conv:$lists/backward.txt local:$lists/local.txt \
+  if bash tests/ops/line_list.sh "$runner" host conv:$lists/backward.txt local:$lists/local.txt \
     pool:$lists/pooling.txt act:$lists/activation.txt softmax:$lists/softmax.txt \
     tensor:$lists/tensor.txt tensor:$lists/reduction.txt 2>&1 | tee "$log"; then
     passed "sanitized problems of every operation"
@@ -193,18 +198,16 @@ check_torch() {
   if bash tests/torch/full.sh "$build"; then passed "kiln.torch"; else failure "kiln.torch: see above"; fi
 }
 
+if ((cold)); then
+  memory_of_tests=$build/cold
+  rm -rf "$memory_of_tests"
+  export CCACHE_DISABLE=1
+fi
+mkdir -p -m 700 "$memory_of_tests"
 # Kernels that a run before this one compiled need no compilation, and the user's own stay as they are.
-export KILN_CACHE_DIR=$build/kernel-cache
+export KILN_CACHE_DIR=$memory_of_tests/kernels KILN_CACHE_MAX_SIZE=1G
 
 started=$SECONDS
-stage() {
-  local from=$SECONDS
-  say "$1"
-  shift
-  "$@"
-  note "($((SECONDS - from)) s)"
-}
-
 build_all() {
   local targets=(all)
   [[ $tier == quick ]] || targets+=(wide_tests)
@@ -222,6 +225,7 @@ stage "Tests that need a GPU" check_gpu
 [[ $tier == quick ]] || stage "AddressSanitizer and UBSan" check_sanitized
 [[ $tier != full ]] || stage "PyTorch, installed for this" check_torch
 
+prune_memory "$memory_of_tests/results"
 say "$( ((failed)) && echo FAILED || echo PASSED) in $((SECONDS - started)) s"
 printf '  %s\n' "${results[@]}"
 exit "$failed"

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Runs problems on the host device under AddressSanitizer and UBSan: the program `kiln`, built with
-# both, which compiles its kernels with both.
+# Runs a problem, or a list, on the host device under AddressSanitizer and UBSan: the library, built
+# with both, compiles its kernels with both.
 #
-#   bash tests/sanitized.sh conv --check mb1_ic6ih14oc8kh3ph1     as `kiln conv --device host` takes it
+#   bash tests/sanitized.sh conv --dt f16 mb1_ic6ih14oc8kh3ph1     as `kiln conv --check` takes it
+#   bash tests/sanitized.sh conv --batch tests/problems/quick/backward.txt
+#
+# tests/ops/problem_runner.cpp says which options there are beside a problem's own flags.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
@@ -12,9 +15,9 @@ cd "$root"
 folder=$build/sanitize
 configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
   -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
-compile "$folder" kiln_cli
+compile "$folder" problem_runner
 
 # The tracer of gcc 12's LeakSanitizer crashes at the end of a program that has unloaded hundreds of
 # sanitized kernels.
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-exec "$folder/src/kiln" "$1" --device host "${@:2}"
+exec "$folder/tests/ops/problem_runner" "$@"

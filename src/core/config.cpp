@@ -74,6 +74,9 @@ Config read() {
   config.loaded_kernels = number_of("KILN_LOADED_KERNELS", 1, 1'000'000, 4096, config.complaints);
   config.nvrtc_path = environment("KILN_NVRTC");
   config.host_cxx = environment("KILN_HOST_CXX");
+  constexpr const char* optimizations[] = {"0", "1", "2", "3", "g"};
+  config.host_optimization =
+      word_of("KILN_HOST_OPTIMIZATION", optimizations, "1", config.complaints);
   config.kernel_source_dir = environment("KILN_KERNEL_SOURCE_DIR");
   config.dump_dir = environment("KILN_DUMP_DIR");
   constexpr const char* switches[] = {"0", "1"};

@@ -30,6 +30,9 @@ struct Config {
   int loaded_kernels = 4096;   // KILN_LOADED_KERNELS: kept loaded for plans to come, at least 1
   std::string nvrtc_path;      // KILN_NVRTC: the libnvrtc file to use; empty: search
   std::string host_cxx;  // KILN_HOST_CXX: the host device's C++ compiler; empty: the one built with
+  // KILN_HOST_OPTIMIZATION: the level that the host device's kernels are compiled with, 0, 1, 2, 3
+  // or g; default 1. For tests, whose kernels run once.
+  std::string host_optimization = "1";
   // KILN_KERNEL_SOURCE_DIR: kernel files there replace the embedded ones; empty: none
   std::string kernel_source_dir;
   std::string dump_dir;    // KILN_DUMP_DIR: gets source, PTX and machine code; empty: none

@@ -1,9 +1,26 @@
 // Whole operations on the device under test (KILN_TEST_DEVICE).
+#include <boost/test/results_collector.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <cstdlib>
 
 #include "ops/conv/forward_case.hpp"
+#include "support/memory.hpp"
+
+namespace {
+
+// At the end of all tests.
+struct Remembering {
+  ~Remembering() {
+    using namespace boost::unit_test;
+    const auto all = framework::master_test_suite().p_id;
+    kiln_test::Memory::instance().close(results_collector.results(all).passed());
+  }
+};
+
+}  // namespace
+
+BOOST_GLOBAL_FIXTURE(Remembering);
 
 // Without a GPU, tests for GPUs are skipped: CTest takes the exit status 77 as that.
 boost::unit_test::test_suite* init_unit_test_suite(int, char**) {

@@ -38,7 +38,9 @@ kiln_test::Question OperationCase::question_of(const Plan& plan) const {
   kiln_test::Question question;
   for (const Plan::Step& step : plan.steps()) {
     const LaunchSpec& launch = step.launch;
-    question.add(step.kernel->image->key).add(launch.empty).add(launch.shape.grid);
+    question.add(step.kernel->image->key).add(step.kernel->image->spec.entry);
+    question.add(step.kernel->image->spec.shared_memory).add(launch.empty);
+    question.add(launch.shape.grid);
     question.add(launch.shape.block).add(launch.shape.cluster).add(launch.shape.shared_memory);
     question.add(std::span<const std::byte>(launch.parameters));
     for (const LaunchSpec::Patch& patch : launch.patches)

@@ -1,5 +1,6 @@
 # Writes BUILD/gpu_tests.txt: a line for each test with the label gpu, its name, a tab, and the
-# command to run from the root of the sources, with the paths below it relative.
+# command to run from the root of the sources, with the paths below it relative. Tests that take long
+# come first.
 execute_process(COMMAND ${CTEST} --show-only=json-v1 -L ^gpu$ WORKING_DIRECTORY ${BUILD}
   OUTPUT_VARIABLE json COMMAND_ERROR_IS_FATAL ANY)
 
@@ -26,6 +27,7 @@ if(tests GREATER 0)
     string(JSON name GET "${json}" tests ${t} name)
     quoted_words(command tests ${t} command)
     set(environment "")
+    set(cost 0)
     string(JSON properties ERROR_VARIABLE error LENGTH "${json}" tests ${t} properties)
     if(NOT error AND properties GREATER 0)
       math(EXPR last_property "${properties} - 1")
@@ -33,10 +35,17 @@ if(tests GREATER 0)
         string(JSON property GET "${json}" tests ${t} properties ${p} name)
         if(property STREQUAL "ENVIRONMENT")
           quoted_words(environment tests ${t} properties ${p} value)
+        elseif(property STREQUAL "COST")
+          string(JSON cost GET "${json}" tests ${t} properties ${p} value)
+          string(REGEX REPLACE "\\..*" "" cost "${cost}")
         endif()
       endforeach()
     endif()
-    string(APPEND lines "${name}\tenv${environment}${command}\n")
+    math(EXPR rank "2000000 - ${cost}")  # of as many digits as any other
+    list(APPEND lines "${rank}\t${name}\tenv${environment}${command}\n")
   endforeach()
 endif()
+list(SORT lines)
+list(TRANSFORM lines REPLACE "^[0-9]+\t" "")
+string(JOIN "" lines ${lines})
 file(CONFIGURE OUTPUT ${BUILD}/gpu_tests.txt CONTENT "${lines}" @ONLY)

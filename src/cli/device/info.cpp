@@ -35,6 +35,7 @@ constexpr Variable variables[] = {
     {"KILN_LOADED_KERNELS", "kernels kept loaded for plans to come; else 4096"},
     {"KILN_NVRTC", "the libnvrtc file to use; else it is searched for"},
     {"KILN_HOST_CXX", "the C++ compiler of the host device; else the one Kiln was built with"},
+    {"KILN_HOST_OPTIMIZATION", "how far it optimizes kernels: 0, 1, 2, 3 or g; else 1"},
     {"KILN_LINEINFO", "1: kernels have line information, for profilers"},
     {"KILN_DUMP_DIR", "gets source, PTX and machine code of every kernel"},
     {"KILN_KERNEL_SOURCE_DIR", "kernel files there take the place of the library's own"},
