@@ -4,6 +4,7 @@
 
 #include "torch/convolution/native.hpp"
 #include "torch/convolution/operators.hpp"
+#include "torch/convolution/serving.hpp"
 #include "torch/plans/handles.hpp"
 #include "torch/policy/choices.hpp"
 #include "torch/policy/policy.hpp"
@@ -20,7 +21,9 @@ const char* give(std::string text) {
 }
 
 std::mutex registrations;
-std::map<std::string, LibraryHandle> enabled, fused;  // registrations, by dispatch key
+std::map<std::string, LibraryHandle> convolutions, fused;  // registrations, by dispatch key
+
+bool is_cuda(const char* key) { return std::string_view(key) == "CUDA"; }
 
 struct Operator {
   const char* name;
@@ -57,25 +60,25 @@ const char* kilnTorchLoad(void) {
 }
 
 const char* kilnTorchEnable(const char* key) {
-  return give(add_library(
-      enabled, "aten", key,
-      {{"convolution", &convolution}, {"convolution_backward", &convolution_backward}}));
+  std::string why =
+      add_library(convolutions, "aten", key,
+                  {{"convolution", &convolution}, {"convolution_backward", &convolution_backward}});
+  if (why.empty()) set_enabled(is_cuda(key), true);
+  return give(std::move(why));
 }
 
 const char* kilnTorchDisable(const char* key) {
-  const std::scoped_lock lock(registrations);
-  const auto found = enabled.find(key);
-  if (found == enabled.end()) return give("");
-  const int status = libtorch().aoti_torch_delete_library_object(found->second);
-  enabled.erase(found);
-  return give(status == 0 ? "" : std::string("PyTorch did not take back the kernels for ") + key);
+  set_enabled(is_cuda(key), false);
+  return give("");
 }
 
 const char* kilnTorchRegisterFused(const char* key) {
   return give(add_library(fused, "kiln", key,
                           {{"convolution_bias_activation", &convolution_bias_activation},
-                           {"convolution_backward", &convolution_backward}}));
+                           {"convolution_backward", &fused_convolution_backward}}));
 }
+
+int kilnTorchSetRecorded(int recorded) { return set_recorded(recorded != 0) ? 1 : 0; }
 
 void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deterministic, int allowTf32) {
   set_flags({cudnnEnabled != 0, benchmark != 0, deterministic != 0, allowTf32 != 0});

@@ -20,13 +20,19 @@ extern "C" {
  * served. Every other call needs it. */
 KILN_TORCH_API const char* kilnTorchLoad(void);
 
-/* Registers aten::convolution and aten::convolution_backward for a dispatch key, "CUDA" or "CPU",
- * and takes them back. Twice is as once. */
+/* Lets Kiln serve aten::convolution and aten::convolution_backward for a dispatch key, "CUDA" or
+ * "CPU", or PyTorch again. The first Enable of a key registers Kiln's kernels, for the life of the
+ * process: a kernel that is taken back is deleted under the threads that are executing it. After
+ * Disable these kernels hand every call to PyTorch's own. From any thread. Twice is as once. */
 KILN_TORCH_API const char* kilnTorchEnable(const char* key);
 KILN_TORCH_API const char* kilnTorchDisable(const char* key);
 
 /* Registers kiln::convolution_bias_activation and kiln::convolution_backward for a key, once. */
 KILN_TORCH_API const char* kilnTorchRegisterFused(const char* key);
+
+/* While it is not 0, this thread's calls are PyTorch's own, because PyTorch records what its own
+ * kernels call (torch.jit.trace). Returns the value before. */
+KILN_TORCH_API int kilnTorchSetRecorded(int recorded);
 
 /* PyTorch's flags for convolutions, each 0 or 1. */
 KILN_TORCH_API void kilnTorchSetFlags(int cudnnEnabled, int benchmark, int deterministic,

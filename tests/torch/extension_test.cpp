@@ -176,15 +176,37 @@ void check_convolution(const Geometry& g, bool channels_last) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(registers_and_takes_back) {
+BOOST_AUTO_TEST_CASE(registers_once) {
   BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
   BOOST_CHECK_EQUAL(kilnTorchEnable("CUDA"), "");
   BOOST_CHECK_EQUAL(kilnTorchEnable("CUDA"), "");
   BOOST_CHECK(fake::torch().kernels.contains("aten::convolution CUDA"));
   BOOST_CHECK(fake::torch().kernels.contains("aten::convolution_backward CUDA"));
   BOOST_CHECK_EQUAL(kilnTorchDisable("CUDA"), "");
-  BOOST_CHECK(fake::torch().kernels.empty());
+  // A kernel that is taken back would be deleted under the threads that execute it.
+  BOOST_CHECK(fake::torch().kernels.contains("aten::convolution CUDA"));
   BOOST_CHECK_EQUAL(kilnTorchDisable("CUDA"), "");
+}
+
+// A disabled extension and a recorded thread hand calls over, without a row in the report.
+BOOST_FIXTURE_TEST_CASE(hands_calls_over, Enabled) {
+  const Tensor x = random({1, 2, 5, 5}), w = random({3, 2, 3, 3});
+  fake::torch().operators["native forward"] = [](Value* stack) {
+    stack[0] = fake::give(random({1, 3, 3, 3}));
+    return 0;
+  };
+  kilnTorchDisable("CPU");
+  forward(x, w, nullptr, {});
+  kilnTorchEnable("CPU");
+  BOOST_CHECK_EQUAL(kilnTorchSetRecorded(1), 0);
+  forward(x, w, nullptr, {});
+  std::thread([&] { forward(x, w, nullptr, {}); }).join();  // which is not recorded
+  BOOST_CHECK_EQUAL(kilnTorchSetRecorded(0), 1);
+  BOOST_CHECK_EQUAL(fake::torch().calls["native forward"], 2);
+  const nlohmann::json rows = report();
+  BOOST_REQUIRE_EQUAL(rows.size(), 1);
+  BOOST_CHECK_EQUAL(rows[0]["served"], 1);
+  BOOST_CHECK_EQUAL(rows[0]["native"], 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(results_and_gradients, Enabled) {

@@ -165,9 +165,8 @@ class Serving {
   Gradients out_;
 };
 
-}  // namespace
-
-void convolution_backward(Value* stack, std::uint64_t, std::uint64_t) {
+// Takes the arguments from the stack and leaves the gradients there.
+void compute(Value* stack, bool only_if_enabled) {
   BackwardCall call;
   call.dy = take_tensor(stack[0]);
   call.x = take_tensor(stack[1]);
@@ -177,17 +176,26 @@ void convolution_backward(Value* stack, std::uint64_t, std::uint64_t) {
   call.arguments = Arguments::take(stack + 4);
   call.mask = take_mask(stack[10]);
   const Refusal refusal = call.check();
+  const bool serves = !only_if_enabled || is_enabled(call.x);
   Gradients out;
-  if (refusal == nullptr) {
+  if (serves && refusal == nullptr) {
     out = Serving(call).serve();
   } else {
-    note_refusal(Pass::data_gradient, call.x, call.w, call.geometry, refusal);
-    out =
-        native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments, call.mask, false);
+    if (serves) note_refusal(Pass::data_gradient, call.x, call.w, call.geometry, refusal);
+    out = native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments, call.mask,
+                          refusal == nullptr);
   }
   stack[0] = give_tensor(std::move(out.dx));
   stack[1] = give_tensor(std::move(out.dw));
   stack[2] = give_tensor(std::move(out.db));
+}
+
+}  // namespace
+
+void convolution_backward(Value* stack, std::uint64_t, std::uint64_t) { compute(stack, true); }
+
+void fused_convolution_backward(Value* stack, std::uint64_t, std::uint64_t) {
+  compute(stack, false);
 }
 
 }  // namespace kiln::torch

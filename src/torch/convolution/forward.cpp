@@ -130,6 +130,10 @@ void convolution(Value* stack, std::uint64_t, std::uint64_t) {
   const auto native = [&] {
     return native_forward(call.x, call.w, call.bias, call.arguments, refusal == nullptr);
   };
+  if (!is_enabled(call.x)) {
+    stack[0] = give_tensor(native());
+    return;
+  }
   if (refusal == nullptr) {
     stack[0] = give_tensor(serve(call, native));
     return;

@@ -21,4 +21,7 @@ void convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t r
 // y = act(conv(x, w) + bias + residual).
 void convolution_bias_activation(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
+// kiln::convolution_backward, with the arguments of convolution_backward().
+void fused_convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
 }  // namespace kiln::torch

@@ -1,8 +1,17 @@
 #include "torch/convolution/serving.hpp"
 
+#include <atomic>
+#include <utility>
+
 #include "torch/plans/handles.hpp"
 
 namespace kiln::torch {
+namespace {
+
+std::atomic<bool> enabled_on_cuda{false}, enabled_on_cpu{false};
+thread_local bool recorded_thread = false;
+
+}  // namespace
 
 PlanRequest request_of(const Tensor& x, const Geometry& geometry) {
   PlanRequest request;
@@ -49,6 +58,18 @@ void note_refusal(Pass pass, const Tensor& x, const Tensor& w, const Geometry& g
   if (entry->state() == PlanEntry::State::fresh) entry->refuse(refusal);
   entry->count(false);
 }
+
+void set_enabled(bool cuda, bool enabled) {
+  (cuda ? enabled_on_cuda : enabled_on_cpu).store(enabled, std::memory_order_relaxed);
+}
+
+bool is_enabled(const Tensor& x) {
+  const bool cuda = x.defined() && x.device_type() == libtorch().cuda;
+  return (cuda ? enabled_on_cuda : enabled_on_cpu).load(std::memory_order_relaxed) &&
+         !recorded_thread;
+}
+
+bool set_recorded(bool recorded) { return std::exchange(recorded_thread, recorded); }
 
 Refusal check_flags() {
   return flags().cudnn_enabled ? nullptr : "torch.backends.cudnn.enabled is False";

@@ -21,6 +21,16 @@ const void* address_in_format(const Tensor& tensor, Format format);
 void note_refusal(Pass pass, const Tensor& x, const Tensor& w, const Geometry& geometry,
                   Refusal refusal);
 
+// Whether Kiln serves aten::convolution and its gradients on GPUs, or on the CPU.
+void set_enabled(bool cuda, bool enabled);
+
+// While it is set, PyTorch serves this thread's calls. Returns the value before.
+bool set_recorded(bool recorded);
+
+// Whether Kiln may serve this call of PyTorch's operators: Kiln is enabled on the device of x, and
+// PyTorch does not record the call.
+bool is_enabled(const Tensor& x);
+
 // A refusal if PyTorch's flags disable cuDNN, else null.
 Refusal check_flags();
 

@@ -1,16 +1,22 @@
 """The parts of PyTorch that meet a convolution: compile, autocast, functorch, threads, fork, DDP."""
 
 import copy
+import importlib.util
+import io
 import os
 import subprocess
 import sys
 import threading
 import unittest
+import warnings
 
+import switching
 import torch
 import torch.nn.functional as F
 from support import FULL, assert_close, counts, full_only, on_kiln
 from torch import nn
+
+import kiln.torch
 
 
 def network():
@@ -98,6 +104,48 @@ class Compile(unittest.TestCase):
             assert_close(self, program.module()(x).detach(), want.detach())
 
 
+class Traces(unittest.TestCase):
+    """What records PyTorch's operators records those that PyTorch's own kernels call."""
+
+    def setUp(self):
+        self.model, self.x = network().eval(), torch.randn(2, 3, 12, 12)
+        self.want = self.model(self.x).detach()
+
+    def test_a_trace_has_the_convolutions(self):
+        for policy in ("wait", "background", "measure"):
+            with on_kiln(policy), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                traced = torch.jit.trace(self.model, torch.randn(2, 3, 12, 12))
+                self.assertEqual(str(traced.inlined_graph).count("aten::_convolution"), 3)
+                assert_close(self, traced(self.x).detach(), self.want, policy)
+                F.conv2d(self.x, self.model[0].weight)
+            self.assertGreater(sum(counts()), 0)
+
+    def test_a_wrong_call_in_a_trace_has_pytorchs_words(self):
+        with on_kiln(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with self.assertRaisesRegex(RuntimeError, "to have 3 channels"):
+                torch.jit.trace(self.model, torch.randn(2, 4, 12, 12))
+
+    @unittest.skipUnless(importlib.util.find_spec("onnx"), "onnx is not installed")
+    def test_the_older_export_to_onnx(self):
+        import onnx
+
+        file = io.BytesIO()
+        with on_kiln(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(self.model, (self.x,), file, dynamo=False)
+        kinds = [node.op_type for node in onnx.load_from_string(file.getvalue()).graph.node]
+        self.assertEqual(kinds, ["Conv", "Relu", "Conv", "Relu", "ConvTranspose"])
+
+    def test_a_trace_of_a_fused_model(self):
+        fused = kiln.torch.fuse(self.model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace(fused, torch.randn(2, 3, 12, 12))
+        assert_close(self, traced(self.x).detach(), self.want)
+
+
 class Threads(unittest.TestCase):
     def test_many_at_once(self):
         w = torch.randn(4, 3, 3, 3)
@@ -121,6 +169,12 @@ class Threads(unittest.TestCase):
                 thread.join()
             self.assertEqual(counts(), (8 * 20 * 4, 0))
         self.assertEqual(failures, [])
+
+
+    def test_enabling_and_disabling_beside_them(self):
+        work = switching.switch(1000 if FULL else 100, 3)
+        self.assertEqual(work.faults, [])
+        self.assertGreater(min(work.calls), 10)
 
 
 class Convolving(torch.utils.data.Dataset):

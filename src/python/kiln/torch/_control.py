@@ -10,7 +10,7 @@ from typing import Iterator, Optional, Sequence, Set, Union
 import torch
 
 from .. import _library
-from . import _flags, _native
+from . import _flags, _native, _tracing
 from ._extension import extension, must
 
 POLICIES = {"wait": 0, "background": 1, "measure": 2, "native": 3}
@@ -101,6 +101,7 @@ def enable(
         library.kilnTorchSetStandIn(STAND_INS[stand_in])
     if plans is not None:
         library.kilnTorchSetCapacity(plans)
+    _tracing.register()
     for name in names:
         if name not in _enabled:
             _native.keep(_KEYS[name])
@@ -109,7 +110,11 @@ def enable(
 
 
 def disable() -> None:
-    """Lets PyTorch compute all convolutions again. Plans are kept for the next ``enable()``."""
+    """Lets PyTorch compute all convolutions again. Plans are kept for the next ``enable()``.
+
+    Other threads may be computing convolutions: each call is one or the other's. Kiln's kernels stay
+    registered and hand calls over to PyTorch's, which costs the host what the policy ``"native"`` costs.
+    """
     for name in sorted(_enabled):
         must(extension().kilnTorchDisable(_KEYS[name].encode()))
         _enabled.discard(name)

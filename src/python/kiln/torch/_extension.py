@@ -45,6 +45,8 @@ def extension() -> ctypes.CDLL:
         function = getattr(library, "kilnTorch" + name)
         function.restype = None
         function.argtypes = arguments
+    library.kilnTorchSetRecorded.restype = ctypes.c_int
+    library.kilnTorchSetRecorded.argtypes = [ctypes.c_int]
     why = library.kilnTorchLoad().decode()
     if why:
         raise ImportError(f"Kiln cannot serve this PyTorch: {why}")

@@ -63,6 +63,8 @@ def _definitions() -> torch.library.Library:
     library = torch.library.Library("kiln_torch", "DEF")
     for schema in _SCHEMAS:
         library.define(schema)
+        name = schema.split("(")[0]
+        library.impl(name, torch.library.fallthrough_kernel, "Tracer")  # a trace records PyTorch's operators only
     return library
 
 
