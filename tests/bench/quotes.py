@@ -87,7 +87,8 @@ def front_networks():
         row = called[network, mode, "training", "32", "kiln"]
         lines.append([NETWORKS[network] + (f", {panel}" if mode != "amp" else ""), f"{float(row['native_over_this']):.2f}",
                       ", ".join(f"{ratio:.2f} ({batch})" for batch, ratio in graphs[network, panel])])
-    return table(["AMP, channels last", "as called, 32 images, H200", "in a CUDA graph (images), H100"], lines)
+    return table(["AMP, channels last", "as called, 32 images, H200, 2026-11-26",
+                  "in a CUDA graph (images), H100, 2026-11-27"], lines)
 
 
 def networks_as_called():
@@ -169,6 +170,12 @@ def copy_share(layer, contestant):
     return f"{own[contestant] / own['copy'] * 100:.0f}"
 
 
+def in_step(how, passes=("forward", "data gradient", "filter gradient")):
+    """PyTorch's time over Kiln's of ResNet-50's convolutions, pass by pass."""
+    us = {(row["layer"], row["contestant"]): row["median_us"] for row in read([ROOT / "h100/resnet50_in_step.csv"])[1]}
+    return [f"{us[f'{name}: {how}', 'pytorch'] / us[f'{name}: {how}', 'kiln']:.2f}" for name in passes]
+
+
 def step(network, mode, column, way="kiln"):
     return float(as_called()[network, mode, "training", "32", way][column])
 
@@ -191,6 +198,10 @@ SENTENCES = {
          lambda: [speed_of("tf32_nhwc", suite=["paper"], direction=["dgrad"])]),
         ("({}% of a copy's rate; cuDNN {}%)",
          lambda: [copy_share("sum of all 96x118x118", name) for name in ("kiln", "cudnn legacy")]),
+    ],
+    "tests/bench/README.md": [
+        ("ResNet-50's convolutions together are {}, {} and {} times as fast singly (forward, data and filter gradient), and "
+         "{}, {} and {} times in a step", lambda: in_step("single") + in_step("back to back")),
     ],
     "src/python/README.md": [
         ("In TF32 the {} ms of MobileNetV2 and the {} of EfficientNet-B0",

@@ -23,14 +23,14 @@ CELLS = {
     "rates": "TFLOP/s; more is better. `-`: {cudnn} has no algorithm.",
     "memory": "Bytes that must move over the median time, as a share of the device's own copy; more is better.",
     "latency": "Time on the host; less is better.",
-    "steps": "Times of whole training steps inside CUDA graphs, where no step waits for the host; above 1 Kiln is faster.",
+    "steps": "The GPU's time, in which nothing waits for the host; above 1 Kiln is faster.",
     "speed": "How many times as fast as {cudnn} Kiln is: forward / data gradient / filter gradient, each the geometric mean "
              "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
 }
 WHAT = {
     "memory": "pooling, activations, softmax, transforms, reductions",
     "latency": "what a plan and a call cost the host",
-    "steps": "training steps inside CUDA graphs",
+    "steps": "training steps, where nothing waits for the host",
     "speed": "layers of networks",
 }
 
@@ -101,7 +101,7 @@ def steps(rows, machine):
         ms = {row["contestant"]: row["median_us"] / 1000 for row in own}
         lines.append([*key[:2], panel_name(key[2:]), f"{ms['pytorch']:.2f}", f"{ms['kiln']:.2f}",
                       f"{ms['pytorch'] / ms['kiln']:.2f}"])
-    return markdown(["network", "images", "arithmetic", f"ms, PyTorch with {peer(machine, 'cudnn')}", "ms, Kiln",
+    return markdown(["what", "images", "arithmetic", f"ms, PyTorch with {peer(machine, 'cudnn')}", "ms, Kiln",
                      "times as fast"], lines)
 
 
