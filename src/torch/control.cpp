@@ -59,6 +59,8 @@ const char* kilnTorchLoad(void) {
   return give(load_libtorch());
 }
 
+int kilnTorchHasBegun(void) { return has_handles() ? 1 : 0; }
+
 const char* kilnTorchEnable(const char* key) {
   std::string why =
       add_library(convolutions, "aten", key,

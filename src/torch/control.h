@@ -20,6 +20,9 @@ extern "C" {
  * served. Every other call needs it. */
 KILN_TORCH_API const char* kilnTorchLoad(void);
 
+/* 1 once a plan of this process may have been made, so that libkiln has read its variables. */
+KILN_TORCH_API int kilnTorchHasBegun(void);
+
 /* Lets Kiln serve aten::convolution and aten::convolution_backward for a dispatch key, "CUDA" or
  * "CPU", or PyTorch again. The first Enable of a key registers Kiln's kernels, for the life of the
  * process: a kernel that is taken back is deleted under the threads that are executing it. After

@@ -53,6 +53,20 @@ def load() -> ctypes.CDLL:
     return library
 
 
+_begun = False
+
+
+def begin() -> None:
+    """Notes that libkiln makes plans from now on, so that it has read its environment variables."""
+    global _begun
+    _begun = True
+
+
+def has_begun() -> bool:
+    """Whether ``begin()`` was called. The extension for PyTorch counts its own plans."""
+    return _begun
+
+
 def cache_folder() -> Optional[pathlib.Path]:
     """The folder of the user's kernel cache, as libkiln finds it; None if there is none."""
     if os.environ.get("KILN_CACHE_DIR"):

@@ -13,6 +13,7 @@ namespace kiln::torch {
 namespace {
 
 std::atomic<unsigned> forks{0};
+std::atomic<bool> made_one{false};
 
 struct Owned {
   kilnDeviceKind_t kind;
@@ -40,6 +41,7 @@ class ThreadHandles {
         handles_, [&](const Owned& o) { return o.kind == kind && o.index == index; });
     if (found != handles_.end()) return &*found;
     Owned fresh{kind, index, nullptr};
+    made_one.store(true, std::memory_order_relaxed);
     if (kilnCreate(&fresh.handle, kind, index) != KILN_STATUS_SUCCESS) {
       why = kilnGetLastErrorMessage();
       return nullptr;
@@ -53,6 +55,8 @@ class ThreadHandles {
 };
 
 }  // namespace
+
+bool has_handles() { return made_one.load(std::memory_order_relaxed); }
 
 unsigned fork_count() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });

@@ -12,6 +12,9 @@ namespace kiln::torch {
 // workspace. Null on failure, with the reason in `why`. A forked child gets handles of its own.
 kilnHandle_t current_handle(kilnDeviceKind_t kind, int device_index, std::string& why);
 
+// Whether this process, or one it was forked from, has made a handle.
+bool has_handles();
+
 // The number of forks between the first process and this one. State of another fork count belongs
 // to the parent's threads and must not be waited for.
 unsigned fork_count();

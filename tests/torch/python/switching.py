@@ -8,8 +8,10 @@ test_systems.py runs some hundred pairs.
 """
 
 import pathlib
+import random
 import sys
 import threading
+import time
 
 here = pathlib.Path(__file__).resolve().parent
 if __name__ == "__main__":
@@ -26,8 +28,8 @@ class Work:
 
     def __init__(self, threads: int) -> None:
         # Sums of small integers are the same whoever adds them up.
-        self.x = torch.randint(-3, 4, (1, 2, 6, 6)).float()
-        self.w = torch.randint(-3, 4, (3, 2, 3, 3)).float()
+        self.x = torch.randint(-3, 4, (1, 8, 20, 20)).float()
+        self.w = torch.randint(-3, 4, (16, 8, 3, 3)).float()
         self.want = self.results()
         self.over = False
         self.faults, self.calls = [], [0] * threads
@@ -51,7 +53,7 @@ class Work:
         """Returns when each thread has ended a call."""
         before = list(self.calls)
         while any(now == then for now, then in zip(self.calls, before)) and not self.faults:
-            threading.Event().wait(0.0005)
+            time.sleep(5e-4)
 
     def __enter__(self) -> "Work":
         for thread in self.threads:
@@ -74,13 +76,11 @@ def switch(rounds: int, threads: int) -> Work:
     with work:
         for round_ in range(rounds):
             kiln.torch.enable(devices="cpu")
-            if round_ % 20 == 0:  # now every thread is inside of a call of Kiln's
-                work.wait_for_calls()
+            time.sleep(random.uniform(0, 1e-3))  # threads are anywhere inside of a call of Kiln's
             kiln.torch.disable()
             with kiln.torch.enabled(devices="cpu"):
-                pass
-            if round_ % 20 == 10:
-                work.wait_for_calls()
+                if round_ % 20 == 0:
+                    work.wait_for_calls()
     sys.setswitchinterval(interval)
     return work
 

@@ -43,6 +43,27 @@ torch.nn.functional.conv2d(torch.ones(1, 2, 6, 6), torch.ones(1, 2, 2, 2))
 print(json.dumps(kiln.torch.report().rows))
 """
 
+STRICT = """
+import json, os, tempfile, torch, kiln.torch
+kiln.torch.enable(devices="cpu", strict=True)
+kiln.torch.enable(devices="cpu", strict=False)
+print(os.environ.get("KILN_CACHE"))
+kiln.torch.enable(devices="cpu", strict=True)
+print(os.environ["KILN_CACHE"])
+torch.nn.functional.conv2d(torch.ones(1, 2, 6, 6), torch.ones(1, 2, 2, 2))
+assert kiln.torch.report().native == 1
+try:
+    kiln.torch.enable(devices="cpu", strict=False)
+except RuntimeError as error:
+    print("late" if "too late" in str(error) else error)
+with tempfile.TemporaryDirectory() as folder:
+    os.environ["KILN_CACHE_DIR"] = folder
+    manifest = os.path.join(folder, "manifest")
+    with open(manifest, "w") as file:
+        file.write("conv mb1ic2ih6oc1kh2\\n")
+    print("compiled" if kiln.torch.prewarm(manifest, arch="host") else "no")
+"""
+
 
 class Deployment(unittest.TestCase):
     def test_a_bundle_serves_a_process_that_compiles_nothing(self):
@@ -69,6 +90,29 @@ class Deployment(unittest.TestCase):
                 else:
                     self.assertEqual((row["served"], row["native"], row["origin"]), (1, 0, "bundle"))
             self.assertFalse(os.path.exists(empty))
+
+    def test_settings_that_come_too_late_are_refused(self):
+        with on_kiln(), tempfile.TemporaryDirectory() as folder:
+            F.conv2d(torch.ones(1, 2, 5, 5), torch.ones(1, 2, 2, 2))
+            with self.assertRaisesRegex(RuntimeError, r"enable\(strict=True\) comes too late"):
+                kiln.torch.enable(devices="cpu", strict=True)
+            self.assertNotEqual(os.environ.get("KILN_CACHE"), "strict")
+            kiln.torch.enable(devices="cpu", strict=False)
+            rubbish = os.path.join(folder, "rubbish")
+            pathlib.Path(rubbish).write_bytes(os.urandom(500))
+            with self.assertRaisesRegex(ValueError, "which kiln.torch.prewarm.. did not make, or not whole"):
+                kiln.torch.enable(devices="cpu", bundle=rubbish)
+
+    def test_strict_mode_is_taken_back_before_the_first_plan_only(self):
+        out, _ = python(STRICT, KILN_CACHE_DIR=os.path.join(tempfile.gettempdir(), "kiln-nothing-is-here"))
+        self.assertEqual(out.split(), ["None", "strict", "late", "compiled"])
+
+    def test_without_a_gpu_enable_says_so(self):
+        if torch.cuda.is_available():
+            self.skipTest("there is a GPU")
+        with self.assertWarnsRegex(RuntimeWarning, "PyTorch finds no GPU"):
+            kiln.torch.enable()
+        kiln.torch.disable()
 
     def test_what_is_wrong_is_named(self):
         with self.assertRaisesRegex(RuntimeError, "call kiln.torch.enable()"):

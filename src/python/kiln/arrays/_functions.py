@@ -44,6 +44,7 @@ class _Handles(threading.local):
     def get(self, device: Tuple[int, int], stream: int) -> ctypes.c_void_p:
         if device not in self.handles:
             handle = ctypes.c_void_p()
+            _library.begin()
             _call("kilnCreate", ctypes.byref(handle), *device)
             self.handles[device] = handle
         _call("kilnSetStream", self.handles[device], ctypes.c_void_p(stream))

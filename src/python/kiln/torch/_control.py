@@ -10,7 +10,7 @@ from typing import Iterator, Optional, Sequence, Set, Union
 import torch
 
 from .. import _library
-from . import _flags, _native, _tracing
+from . import _flags, _native, _settings, _tracing
 from ._extension import extension, must
 
 POLICIES = {"wait": 0, "background": 1, "measure": 2, "native": 3}
@@ -54,7 +54,7 @@ def enable(
     *,
     devices: Union[str, Sequence[str]] = "cuda",
     bundle: Optional[Union[str, os.PathLike]] = None,
-    strict: bool = False,
+    strict: Optional[bool] = None,
     plans: Optional[int] = None,
     stand_in: Optional[str] = None,
 ) -> None:
@@ -67,7 +67,8 @@ def enable(
     devices: ``"cuda"``, or ``"cpu"`` for the host device, which is hundreds of times slower than
         PyTorch and meant for tests without a GPU.
     bundle: a file that ``prewarm()`` made, to take kernels from.
-    strict: compile nothing; PyTorch computes convolutions whose kernels are in neither bundle nor cache.
+    strict: True: compile nothing; PyTorch computes convolutions whose kernels are in neither bundle nor cache.
+        False: compile again. None: as before, or as KILN_CACHE says.
     plans: how many plans are kept; initially 4096.
     stand_in: which stand-ins plans that are made later may have under ``"background"``: ``"quick"`` (the
         initial value), a kernel that serves every shape, needs no compiler, and is estimated to take at
@@ -75,8 +76,10 @@ def enable(
         ``"none"``.
 
     May be called again to change arguments. ``bundle`` and ``strict`` set the environment variables
-    KILN_BUNDLE_PATH and KILN_CACHE, which libkiln reads when it makes its first plan.
-    Raises ImportError if this PyTorch is not supported, ValueError for a wrong argument.
+    KILN_BUNDLE_PATH and KILN_CACHE, which libkiln reads when it makes the process's first plan; ``disable()`` does
+    not take them back. Gives a warning if PyTorch finds no GPU to serve.
+    Raises ImportError if this PyTorch is not supported, ValueError for a wrong argument, and RuntimeError if
+    ``bundle`` or ``strict`` would change after the first plan.
     """
     names = _device_names(devices)
     number = None if policy is None else policy_number(policy)
@@ -84,12 +87,13 @@ def enable(
         raise ValueError(f"stand_in is {stand_in!r}; expected one of {', '.join(STAND_INS)}")
     if plans is not None and plans < 1:
         raise ValueError(f"plans is {plans}; expected at least 1")
-    if bundle is not None:
-        if not os.path.isfile(bundle):
-            raise ValueError(f"bundle is {os.fspath(bundle)!r}, which is no file")
-        os.environ["KILN_BUNDLE_PATH"] = os.fspath(bundle)
-    if strict:
-        os.environ["KILN_CACHE"] = "strict"
+    _settings.choose(bundle, strict)
+    if "cuda" in names and not torch.cuda.is_available():
+        warnings.warn(
+            "PyTorch finds no GPU, so Kiln serves nothing; devices=\"cpu\" tries Kiln's slow host device",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     library = extension()
     _flags.watch()
     _flags.push()

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 import torch
 
 from .. import _library
-from . import _control
+from . import _control, _settings
 from ._extension import report_rows
 
 Path = Union[str, os.PathLike]
@@ -61,7 +61,11 @@ def record(manifest: Path) -> Iterator[None]:
 
 def _run_program(*arguments: str) -> str:
     done = subprocess.run(
-        [_library.program(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [_library.program(), *arguments],
+        env=_settings.environment_of_programs(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if done.returncode != 0:
         raise RuntimeError(f"kiln {' '.join(arguments)} failed:\n{done.stdout}")

@@ -47,6 +47,7 @@ def extension() -> ctypes.CDLL:
         function.argtypes = arguments
     library.kilnTorchSetRecorded.restype = ctypes.c_int
     library.kilnTorchSetRecorded.argtypes = [ctypes.c_int]
+    library.kilnTorchHasBegun.restype = ctypes.c_int
     why = library.kilnTorchLoad().decode()
     if why:
         raise ImportError(f"Kiln cannot serve this PyTorch: {why}")

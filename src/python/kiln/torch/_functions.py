@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Union
+import operator
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
+import torch.nn.functional as F
 
 from . import _activations, _operators
 
@@ -12,8 +14,21 @@ Tensor = torch.Tensor
 Ints = Union[int, Sequence[int]]
 
 
+def _integer(value: Any, name: str) -> Any:
+    if isinstance(value, (int, torch.SymInt)):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; expected integers") from None
+
+
 def _expand(value: Ints, spatial: int, name: str) -> List[int]:
-    values = [value] * spatial if isinstance(value, (int, torch.SymInt)) else list(value)
+    """An integer for each dimension of space."""
+    if isinstance(value, (list, tuple, torch.Size)) or not hasattr(value, "__index__") and hasattr(value, "__iter__"):
+        values = [_integer(v, name) for v in value]
+    else:
+        values = [_integer(value, name)] * spatial
     if len(values) == 1:
         values *= spatial
     if len(values) != spatial:
@@ -21,14 +36,47 @@ def _expand(value: Ints, spatial: int, name: str) -> List[int]:
     return values
 
 
+def _autocast_type(input: Tensor) -> Optional[torch.dtype]:
+    """Autocast's type on the input's device; None if autocast is off there, or there is none."""
+    kind = input.device.type
+    if kind not in ("cuda", "cpu") or not torch.is_autocast_enabled(kind):
+        return None
+    return torch.get_autocast_dtype(kind)
+
+
+def _is_lowered(tensor: Optional[Tensor]) -> bool:
+    return tensor is not None and tensor.is_floating_point() and tensor.dtype != torch.float64
+
+
 def _lower(tensors: Sequence[Optional[Tensor]]) -> List[Optional[Tensor]]:
     """The tensors cast to autocast's type if autocast is on, as PyTorch does for its own convolutions."""
-    kind = tensors[0].device.type  # type: ignore[union-attr]
-    if not torch.is_autocast_enabled(kind):
+    dtype = _autocast_type(tensors[0])  # type: ignore[arg-type]
+    if dtype is None:
         return list(tensors)
-    dtype = torch.get_autocast_dtype(kind)
-    lowered = lambda t: t is not None and t.is_floating_point() and t.dtype != torch.float64
-    return [t.to(dtype) if lowered(t) else t for t in tensors]
+    return [t.to(dtype) if _is_lowered(t) else t for t in tensors]  # type: ignore[union-attr]
+
+
+def result_type(input: Tensor) -> torch.dtype:
+    """The type of a convolution's result."""
+    dtype = _autocast_type(input)
+    return dtype if dtype is not None and _is_lowered(input) else input.dtype
+
+
+def _pad(input: Tensor, weight: Tensor, spatial: int, stride: Sequence[int], padding: str,
+         dilation: Sequence[int]) -> Tuple[Tensor, List[int]]:
+    """The input and the padding for PyTorch's words "same" and "valid"."""
+    if padding == "valid":
+        return input, [0] * spatial
+    if padding != "same":
+        raise ValueError(f"padding is {padding!r}; expected integers, 'same' or 'valid'")
+    if any(s != 1 for s in stride):
+        raise ValueError(f"padding is 'same' and stride {tuple(stride)}; expected a stride of 1")
+    before, more = [], []  # the second: what is wanted after the last element beyond that
+    for i in range(spatial):
+        total = dilation[i] * (weight.shape[2 + i] - 1)
+        before.append(total // 2)
+        more = [0, total - 2 * before[i], *more]  # F.pad begins with the last dimension
+    return (F.pad(input, more) if any(more) else input), before
 
 
 def convolution(
@@ -38,7 +86,7 @@ def convolution(
     bias: Optional[Tensor],
     residual: Optional[Tensor],
     stride: Ints,
-    padding: Ints,
+    padding: Union[Ints, str],
     dilation: Ints,
     transposed: bool,
     output_padding: Ints,
@@ -59,13 +107,16 @@ def convolution(
         ).squeeze(0)
     _operators.register()
     input, weight, bias, residual = _lower((input, weight, bias, residual))  # type: ignore[assignment]
+    strides, dilations = _expand(stride, spatial, "stride"), _expand(dilation, spatial, "dilation")
+    if isinstance(padding, str) and not transposed:
+        input, padding = _pad(input, weight, spatial, strides, padding, dilations)
     geometry = [
-        _expand(stride, spatial, "stride"),
-        _expand(padding, spatial, "padding"),
-        _expand(dilation, spatial, "dilation"),
+        strides,
+        _expand(padding, spatial, "padding"),  # type: ignore[arg-type]
+        dilations,
         transposed,
         _expand(output_padding, spatial, "output_padding"),
-        groups,
+        _integer(groups, "groups"),
     ]
     run = torch.ops.kiln.convolution_bias_activation
     if not transposed:
@@ -87,7 +138,7 @@ _DOC = """{kind} in {n} dimension{s}, with bias, residual and activation{where}.
     ``kiln.torch.report()`` has the reason.
 
     input: ({shape}), or without the batch N. weight: {weight}. bias: one element for each channel of the
-    result. stride, padding, dilation{more}: an integer, or one for each dimension of space.
+    result. stride, padding, dilation{more}: an integer, or one for each dimension of space{words}.
     residual: a tensor with the sizes and the type of the result. activation: one of {activations}.
     coefficient: the bound of "clipped_relu" (6), the slope of "leaky_relu" (0.01), the scale of "elu" (1).
     Raises ValueError or RuntimeError if arguments do not fit together.
@@ -105,26 +156,27 @@ def _document(function: Any, spatial: int, transposed: bool) -> None:
         shape=shape,
         weight="(C, K / groups, ...)" if transposed else "(K, C / groups, ...)",
         more=", output_padding" if transposed else "",
+        words="" if transposed else '; padding also "same" or "valid"',
         activations=", ".join(f'"{name}"' for name in _activations.ACTIVATIONS),
     )
 
 
-def conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
-           dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
+def conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+           padding: Union[Ints, str] = 0, dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
            activation: str = "identity", coefficient: Optional[float] = None) -> Tensor:
     return convolution(1, input, weight, bias, residual, stride, padding, dilation, False, 0, groups,
                        activation, coefficient)
 
 
-def conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
-           dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
+def conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+           padding: Union[Ints, str] = 0, dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
            activation: str = "identity", coefficient: Optional[float] = None) -> Tensor:
     return convolution(2, input, weight, bias, residual, stride, padding, dilation, False, 0, groups,
                        activation, coefficient)
 
 
-def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
-           dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
+def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+           padding: Union[Ints, str] = 0, dilation: Ints = 1, groups: int = 1, *, residual: Optional[Tensor] = None,
            activation: str = "identity", coefficient: Optional[float] = None) -> Tensor:
     return convolution(3, input, weight, bias, residual, stride, padding, dilation, False, 0, groups,
                        activation, coefficient)

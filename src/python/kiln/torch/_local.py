@@ -5,12 +5,12 @@ gradients, as PyTorch operators with fake kernels and gradients of any order.
 from __future__ import annotations
 
 import functools
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
 
 from ..arrays import _buffers, _local
-from ._functions import Ints, _expand, _lower
+from ._functions import Ints, _expand, _integer, _lower, _pad
 
 Tensor = torch.Tensor
 
@@ -158,7 +158,7 @@ def _register() -> bool:
 
 
 def _local_convolution(spatial: int, input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: Ints,
-                       padding: Ints, dilation: Ints, groups: int) -> Tensor:
+                       padding: Union[Ints, str], dilation: Ints, groups: int) -> Tensor:
     if input.dim() == spatial + 1:  # one image, without a batch
         one = _local_convolution(spatial, input.unsqueeze(0), weight, bias, stride, padding, dilation, groups)
         return one.squeeze(0)
@@ -166,11 +166,14 @@ def _local_convolution(spatial: int, input: Tensor, weight: Tensor, bias: Option
         raise ValueError(f"input has {input.dim()} dimensions; expected {spatial + 2}, or {spatial + 1} without a batch")
     _register()
     input, weight, bias = _lower((input, weight, bias))  # type: ignore[assignment]
+    strides, dilations = _expand(stride, spatial, "stride"), _expand(dilation, spatial, "dilation")
+    if isinstance(padding, str):
+        input, padding = _pad(input, weight[(0,) * (weight.dim() - spatial - 2)], spatial, strides, padding, dilations)
     geometry: List[Any] = [
-        _expand(stride, spatial, "stride"),
-        _expand(padding, spatial, "padding"),
-        _expand(dilation, spatial, "dilation"),
-        groups,
+        strides,
+        _expand(padding, spatial, "padding"),  # type: ignore[arg-type]
+        dilations,
+        _integer(groups, "groups"),
     ]
     return torch.ops.kiln.local_convolution(input, weight, bias, *geometry)
 
@@ -184,24 +187,24 @@ _DOC = """A locally connected layer in {n} dimension{s} of space: a convolution 
 
     input: ({shape}), or without the batch N. weight: ({weight}), with the output's sizes of space first{more}. bias: (K,),
     one element per channel, or (K, {out}), one per output pixel and channel. stride, padding, dilation: an
-    integer, or one for each dimension of space. Weights in another order, such as Keras' (P, Q, R, S, C, K),
+    integer, or one for each dimension of space; padding also "same" or "valid". Weights in another order, such as Keras' (P, Q, R, S, C, K),
     can be passed as a permuted view.
     Raises ValueError or RuntimeError if arguments do not fit together.
     """
 
 
-def local_conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
-                 dilation: Ints = 1, groups: int = 1) -> Tensor:
+def local_conv1d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+                 padding: Union[Ints, str] = 0, dilation: Ints = 1, groups: int = 1) -> Tensor:
     return _local_convolution(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def local_conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
-                 dilation: Ints = 1, groups: int = 1) -> Tensor:
+def local_conv2d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+                 padding: Union[Ints, str] = 0, dilation: Ints = 1, groups: int = 1) -> Tensor:
     return _local_convolution(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def local_conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1, padding: Ints = 0,
-                 dilation: Ints = 1, groups: int = 1) -> Tensor:
+def local_conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
+                 padding: Union[Ints, str] = 0, dilation: Ints = 1, groups: int = 1) -> Tensor:
     return _local_convolution(3, input, weight, bias, stride, padding, dilation, groups)
 
 

@@ -1,0 +1,169 @@
+"""Finds convolutions and the operations after them that one kernel can compute."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Type
+
+import torch
+import torch.nn.functional as F
+from torch import fx, nn
+
+from ._module import CONVOLUTIONS
+from ._safety import can_move, is_fresh
+from ._tracing import is_plain
+
+_NORMS = {nn.BatchNorm1d: 1, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3}
+Found = Optional[Tuple[str, Optional[float]]]
+
+
+def _gelu(approximate: str) -> Found:
+    return ("gelu_tanh" if approximate == "tanh" else "gelu", None)
+
+
+# The modules that a convolution's kernel can apply, with Kiln's names of their activations.
+_MODULES: Dict[Type[nn.Module], Callable[[Any], Found]] = {
+    nn.ReLU: lambda m: ("relu", None),
+    nn.ReLU6: lambda m: ("clipped_relu", 6.0),
+    nn.Sigmoid: lambda m: ("sigmoid", None),
+    nn.Tanh: lambda m: ("tanh", None),
+    nn.LeakyReLU: lambda m: ("leaky_relu", float(m.negative_slope)),
+    nn.ELU: lambda m: ("elu", float(m.alpha)),
+    nn.GELU: lambda m: _gelu(m.approximate),
+    nn.SiLU: lambda m: ("silu", None),
+    nn.Hardswish: lambda m: ("hard_swish", None),
+    nn.Mish: lambda m: ("mish", None),
+}
+_FUNCTIONS: Dict[Any, Found] = {
+    F.relu: ("relu", None),
+    torch.relu: ("relu", None),
+    torch.relu_: ("relu", None),
+    "relu": ("relu", None),
+    "relu_": ("relu", None),
+    F.relu6: ("clipped_relu", 6.0),
+    torch.sigmoid: ("sigmoid", None),
+    F.sigmoid: ("sigmoid", None),
+    "sigmoid": ("sigmoid", None),
+    torch.tanh: ("tanh", None),
+    F.tanh: ("tanh", None),
+    "tanh": ("tanh", None),
+    F.silu: ("silu", None),
+    F.hardswish: ("hard_swish", None),
+    F.mish: ("mish", None),
+}
+_ADDITIONS = (operator.add, operator.iadd, torch.add, "add", "add_")
+_IN_PLACE = (operator.iadd, "add_")
+
+
+class Chain(NamedTuple):
+    """A convolution and what follows it."""
+
+    conv: nn.Module
+    operand: fx.Node  # the convolution's input
+    norm: Optional[nn.Module]
+    residual: Optional[fx.Node]
+    addition: str  # see FusedConvolution
+    activation: Found
+    nodes: List[fx.Node]  # replaced by the fused module; the last one is the result
+
+
+def _operand_of(node: fx.Node) -> Optional[fx.Node]:
+    """The only operand of a call, by position or by its name; None if there are others."""
+    operands = [*node.args, *(value for name, value in node.kwargs.items() if name == "input")]
+    others = set(node.kwargs) - {"input", "inplace", "approximate"}
+    return operands[0] if len(operands) == 1 and not others and isinstance(operands[0], fx.Node) else None
+
+
+def _used_by_itself(module: nn.Module, traced: fx.GraphModule) -> bool:
+    """Whether the graph reads or writes a tensor of the module other than by calling the module."""
+    own = {id(t) for t in (*module.parameters(recurse=False), *module.buffers(recurse=False))}
+    for node in traced.graph.nodes:
+        if node.op == "get_attr":
+            owner, _, name = str(node.target).rpartition(".")
+            if id(getattr(traced.get_submodule(owner), name, None)) in own:
+                return True
+    return False
+
+
+def is_fusible(node: fx.Node, traced: fx.GraphModule) -> bool:
+    """Whether the node is a convolution that is what its attributes say."""
+    if node.op != "call_module" or _operand_of(node) is None:
+        return False
+    module = traced.get_submodule(str(node.target))
+    return (
+        type(module) in CONVOLUTIONS
+        and is_plain(module)
+        and module.padding_mode == "zeros"
+        and isinstance(module._parameters.get("weight"), nn.Parameter)
+        and "bias" in module._parameters
+        and not _used_by_itself(module, traced)
+    )
+
+
+def _folds(node: fx.Node, conv: nn.Module, traced: fx.GraphModule) -> bool:
+    """Whether the node is a batch normalization with constant statistics that fits the convolution."""
+    if node.op != "call_module":
+        return False
+    norm = traced.get_submodule(str(node.target))
+    if _NORMS.get(type(norm)) != CONVOLUTIONS[type(conv)][0] or norm.training or not is_plain(norm):
+        return False
+    if not isinstance(norm._buffers.get("running_mean"), torch.Tensor) or norm._buffers.get("running_var") is None:
+        return False
+    tensors = [norm.running_mean, norm.running_var, norm.weight, norm.bias]
+    weight = conv.weight
+    fits = all(t is None or (t.dtype == weight.dtype and t.device == weight.device) for t in tensors)
+    return fits and norm.num_features == conv.out_channels and weight.is_floating_point() and not _used_by_itself(norm, traced)
+
+
+def _activation_of(node: fx.Node, traced: fx.GraphModule) -> Found:
+    if node.op == "call_module":
+        module = traced.get_submodule(str(node.target))
+        make = _MODULES.get(type(module)) if is_plain(module) else None
+        return make(module) if make else None
+    if node.op not in ("call_function", "call_method"):
+        return None
+    if node.target is F.gelu:
+        return _gelu(str(node.kwargs.get("approximate", "none")))
+    return _FUNCTIONS.get(node.target) if set(node.kwargs) <= {"inplace", "input"} else None
+
+
+def _addition_of(node: fx.Node, last: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, str]]:
+    """The other operand, if ``node`` adds something to the convolution's result ``last``, and how; else None."""
+    if node.op not in ("call_function", "call_method") or node.target not in _ADDITIONS:
+        return None
+    if len(node.args) != 2 or node.kwargs or not all(isinstance(a, fx.Node) for a in node.args):
+        return None
+    first, second = node.args
+    if first is second:
+        return None
+    if node.target not in _IN_PLACE:
+        return (second if first is last else first), "new"
+    if first is last:
+        return second, "into result"
+    # An addition in place changes its first operand, which may be a view, an argument or a buffer.
+    return (first, "into residual") if is_fresh(first, traced) else None
+
+
+def chain_of(conv: fx.Node, traced: fx.GraphModule) -> Chain:
+    """The longest chain of a fusible convolution that can be computed at its end."""
+    module = traced.get_submodule(str(conv.target))
+    operand = _operand_of(conv)
+    assert operand is not None
+    transposed = CONVOLUTIONS[type(module)][1]
+    chain = Chain(module, operand, None, None, "new", None, [conv])
+    while chain.activation is None and len(chain.nodes[-1].users) == 1:
+        last, (node,) = chain.nodes[-1], chain.nodes[-1].users
+        nodes = [*chain.nodes, node]
+        addition = None if transposed or chain.residual is not None else _addition_of(node, last, traced)
+        if len(chain.nodes) == 1 and _operand_of(node) is last and _folds(node, module, traced):
+            longer = chain._replace(norm=traced.get_submodule(str(node.target)), nodes=nodes)
+        elif addition is not None:
+            longer = chain._replace(residual=addition[0], addition=addition[1], nodes=nodes)
+        elif _operand_of(node) is last and _activation_of(node, traced) is not None:
+            longer = chain._replace(activation=_activation_of(node, traced), nodes=nodes)
+        else:
+            break
+        if not can_move(nodes, traced):
+            break
+        chain = longer
+    return chain

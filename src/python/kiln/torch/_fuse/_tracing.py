@@ -1,0 +1,80 @@
+"""The graph of a model, by torch.fx, in which modules that are more than their class says are called as they are."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import fx, nn
+from torch.nn.utils import parametrize
+
+from ._module import FusedConvolution
+
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+_HOOK_STATE = (
+    *_HOOKS,
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_is_full_backward_hook",
+)
+
+
+def has_hooks(module: nn.Module) -> bool:
+    return any(getattr(module, name, None) for name in _HOOKS)
+
+
+def _computes_its_weights(module: nn.Module) -> bool:
+    """Whether tensors of the module are computed when it is called: by parametrizations, or by hooks, which leave
+    them as plain attributes (weight_norm and spectral_norm of torch.nn.utils, pruning)."""
+    plain = any(isinstance(value, torch.Tensor) for value in vars(module).values())
+    return parametrize.is_parametrized(module) or (plain and bool(module._forward_pre_hooks))
+
+
+def is_plain(module: nn.Module) -> bool:
+    """Whether calling the module is calling its class's forward on its attributes."""
+    return not has_hooks(module) and not parametrize.is_parametrized(module) and "forward" not in vars(module)
+
+
+class _Tracer(fx.Tracer):
+    proxy_buffer_attributes = True  # what is computed from buffers is computed again in each call
+
+    def is_leaf_module(self, module: nn.Module, path: str) -> bool:
+        return (
+            isinstance(module, FusedConvolution)
+            or has_hooks(module)
+            or parametrize.is_parametrized(module)
+            or super().is_leaf_module(module, path)
+        )
+
+
+def trace(model: nn.Module) -> fx.GraphModule:
+    """The model as a graph, with its own hooks. Its modules and parameters are the model's."""
+    if _computes_its_weights(model) or "forward" in vars(model):
+        return _whole(model)
+    graph = _Tracer().trace(model)
+    traced = fx.GraphModule(model, graph, type(model).__name__)
+    for name in _HOOK_STATE:
+        if hasattr(model, name):
+            setattr(traced, name, copy.copy(getattr(model, name)))
+    return traced
+
+
+class _Whole(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *arguments, **keywords):  # type: ignore[no-untyped-def]
+        return self.model(*arguments, **keywords)
+
+
+class _WholeTracer(_Tracer):
+    def is_leaf_module(self, module: nn.Module, path: str) -> bool:
+        return True
+
+
+def _whole(model: nn.Module) -> fx.GraphModule:
+    """A graph that calls the model, which stays as it is."""
+    whole = _Whole(model).eval()
+    return fx.GraphModule(whole, _WholeTracer().trace(whole), type(model).__name__)
