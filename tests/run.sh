@@ -186,7 +186,7 @@ check_sanitized() {
   log=$folder/line_lists.log
   if bash tests/ops/line_list.sh "$runner" host conv:$lists/backward.txt local:$lists/local.txt \
     pool:$lists/pooling.txt act:$lists/activation.txt softmax:$lists/softmax.txt \
-    tensor:$lists/tensor.txt tensor:$lists/reduction.txt 2>&1 | tee "$log"; then
+    norm:$lists/normalization.txt tensor:$lists/tensor.txt tensor:$lists/reduction.txt 2>&1 | tee "$log"; then
     passed "sanitized problems of every operation"
   else
     failure "sanitized problems of every operation: see $log"

@@ -9,7 +9,7 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
-(($# >= 2)) || die "usage: bash tests/sanitized.sh COMMAND ARGUMENT...    (conv, local, pool, act, softmax, tensor)"
+(($# >= 2)) || die "usage: bash tests/sanitized.sh COMMAND ARGUMENT...    (conv, local, pool, act, softmax, norm, tensor)"
 
 # The build of tests/run.sh, so that neither makes the other build again.
 folder=$build/sanitize

@@ -32,14 +32,15 @@ typedef enum KILN_ENUM_BASE {
 #define KILN_DIM_MAX 8
 
 /* Opaque objects: each is made and destroyed by functions of the header that is named. */
-typedef struct kilnContext* kilnHandle_t;                          /* handle.h */
-typedef struct kilnTensorStruct* kilnTensorDescriptor_t;           /* tensor.h */
-typedef struct kilnFilterStruct* kilnFilterDescriptor_t;           /* tensor.h */
-typedef struct kilnConvolutionStruct* kilnConvolutionDescriptor_t; /* convolution.h */
-typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;         /* pooling.h */
-typedef struct kilnActivationStruct* kilnActivationDescriptor_t;   /* activation.h */
-typedef struct kilnEpilogueStruct* kilnEpilogueDescriptor_t;       /* epilogue.h */
-typedef struct kilnPlanStruct* kilnPlan_t;                         /* plan.h */
+typedef struct kilnContext* kilnHandle_t;                              /* handle.h */
+typedef struct kilnTensorStruct* kilnTensorDescriptor_t;               /* tensor.h */
+typedef struct kilnFilterStruct* kilnFilterDescriptor_t;               /* tensor.h */
+typedef struct kilnConvolutionStruct* kilnConvolutionDescriptor_t;     /* convolution.h */
+typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;             /* pooling.h */
+typedef struct kilnActivationStruct* kilnActivationDescriptor_t;       /* activation.h */
+typedef struct kilnEpilogueStruct* kilnEpilogueDescriptor_t;           /* epilogue.h */
+typedef struct kilnNormalizationStruct* kilnNormalizationDescriptor_t; /* normalization.h */
+typedef struct kilnPlanStruct* kilnPlan_t;                             /* plan.h */
 
 #ifdef __cplusplus
 }

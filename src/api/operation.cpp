@@ -12,12 +12,10 @@ double scalar(const void* value, DataType type) {
                                   : *static_cast<const float*>(value);
 }
 
-constexpr std::size_t most_operands = 5;  // x, w, z, bias, y
-
 }  // namespace
 
-void execute(const Plan& plan, const ScalarArguments& scalars,
-             std::initializer_list<Argument> arguments, const kilnContext& context) {
+void execute(const Plan& plan, const ScalarArguments& scalars, const Arguments& arguments,
+             const kilnContext& context) {
   const auto read = [&](const void* value, const char* name) {
     check_pointer(value, name, "the address of a host value of the compute type");
     return scalar(value, plan.scalar_type());
@@ -25,11 +23,11 @@ void execute(const Plan& plan, const ScalarArguments& scalars,
   Scalars values;
   values.alpha = read(scalars.alpha, scalars.alpha_name);
   values.beta = read(scalars.beta, scalars.beta_name);
-  values.alpha2 = read(scalars.alpha2, "alpha2");
-  std::array<void*, most_operands> operands{};
-  std::array<const char*, most_operands> names{};
+  values.alpha2 = read(scalars.alpha2, scalars.alpha2_name);
+  std::array<void*, Arguments::most> operands{};
+  std::array<const char*, Arguments::most> names{};
   std::size_t count = 0;
-  for (const Argument& argument : arguments) {
+  for (const Argument& argument : arguments.all()) {
     names[count] = argument.name;
     operands[count++] = const_cast<void*>(argument.address);
   }
@@ -54,7 +52,7 @@ void check_left_out(std::span<const OptionalTensor> tensors,
 }
 
 kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
-                          const ScalarArguments& scalars, std::initializer_list<Argument> arguments,
+                          const ScalarArguments& scalars, const Arguments& arguments,
                           std::initializer_list<const void*> optional,
                           const char* function) noexcept {
   return guarded(

@@ -15,6 +15,22 @@ struct Argument {
   const void* address = nullptr;
 };
 
+// The operands of an execution, in the order of operands_of(problem).
+class Arguments {
+ public:
+  static constexpr std::size_t most = 12;
+  Arguments() = default;
+  Arguments(std::initializer_list<Argument> list) {  // NOLINT(google-explicit-constructor)
+    for (const Argument& argument : list) add(argument);
+  }
+  void add(const Argument& argument) { list_[count_++] = argument; }
+  std::span<const Argument> all() const { return std::span(list_).first(count_); }
+
+ private:
+  std::array<Argument, most> list_;
+  std::size_t count_ = 0;
+};
+
 // A plan of `operation` ("PoolingForward") for the problem that make() gives.
 // `optional` are its tensors that may be left out.
 template <class Make>
@@ -41,6 +57,7 @@ struct ScalarArguments {
   const void* alpha2 = &zero;  // of operations that have none
   const char* alpha_name = "alpha";
   const char* beta_name = "beta";
+  const char* alpha2_name = "alpha2";
 };
 
 // A pointer is null where its tensor's descriptor is. Throws BAD_PARAM.
@@ -51,20 +68,20 @@ void check_device(const kilnContext& context, const Plan& plan);
 
 // Runs a finalized plan on operands in the order of operands_of(problem). No allocation, no lock,
 // no text unless it throws.
-void execute(const Plan& plan, const ScalarArguments& scalars,
-             std::initializer_list<Argument> arguments, const kilnContext& context);
+void execute(const Plan& plan, const ScalarArguments& scalars, const Arguments& arguments,
+             const kilnContext& context);
 
 // kilnExecute<operation>: the plan must be of that operation, on the handle's device.
 // `optional` are the pointers that go with create_plan's optional tensors, in that order.
 kilnStatus_t execute_plan(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
-                          const ScalarArguments& scalars, std::initializer_list<Argument> arguments,
+                          const ScalarArguments& scalars, const Arguments& arguments,
                           std::initializer_list<const void*> optional = {},
                           const char* function = __builtin_FUNCTION()) noexcept;
 
 // kiln<operation>: the plan of the problem that make() gives, found or made.
 template <class Make>
 kilnStatus_t run_at_once(kilnHandle_t handle, const ScalarArguments& scalars,
-                         std::initializer_list<Argument> arguments, const Make& make,
+                         const Arguments& arguments, const Make& make,
                          std::initializer_list<OptionalTensor> optional = {},
                          std::initializer_list<const void*> pointers = {},
                          const char* function = __builtin_FUNCTION()) noexcept {

@@ -87,6 +87,16 @@ void add(Mixer& mixer, const ReductionProblem& p) {
     mixer.add_all(*sizes);
 }
 
+void add(Mixer& mixer, const NormalizationProblem& p) {
+  const std::int64_t scalars[] = {
+      p.type,   static_cast<int>(p.pass), p.rank, p.affine, p.running, p.residual,
+      p.frozen, p.activation.mode};
+  mixer.add_all(scalars);
+  for (const Dims* sizes : {&p.dims, &p.x_strides, &p.residual_strides, &p.y_strides, &p.dy_strides,
+                            &p.dresidual_strides, &p.dx_strides})
+    mixer.add_all(*sizes);
+}
+
 }  // namespace
 
 std::size_t ProblemHash::operator()(const Problem& problem) const {

@@ -13,7 +13,7 @@ namespace kiln::cli {
 
 using Run = std::function<int()>;
 
-void add_run_commands(CLI::App& app, Run& run);  // conv, local, pool, act, softmax, tensor
+void add_run_commands(CLI::App& app, Run& run);  // conv, local, pool, act, softmax, norm, tensor
 void add_bench_command(CLI::App& app, Run& run);
 void add_info_command(CLI::App& app, Run& run);
 void add_doctor_command(CLI::App& app, Run& run);

@@ -42,6 +42,7 @@
 #include "engines/local/local_direct.hpp"
 #include "engines/local/local_fma.hpp"
 #include "engines/local/wgrad_local_fma.hpp"
+#include "engines/normalization/normalization.hpp"
 #include "engines/pointwise/pointwise.hpp"
 #include "engines/pointwise/transpose.hpp"
 #include "engines/pooling/pooling.hpp"
@@ -82,7 +83,8 @@ std::span<const Engine* const> engines() {
           StandInWgradGemmEngine, StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine,
           LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
           PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineInTurnEngine,
-          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine>);
+          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine,
+          NormalizationEngine>);
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -101,8 +101,8 @@ std::vector<Plan::Place> Plan::places_of(const std::vector<Operand>& operands) {
     const std::size_t element = size_of(operand.type);
     std::size_t certain = operand.count() == 0 ? 0 : element;
     if (operand.contiguous()) certain = static_cast<std::size_t>(operand.span()) * element;
-    places.push_back(
-        {operand.name, element, certain, operand.in_place && operand.same_places(operands.back())});
+    places.push_back({operand.name, element, certain,
+                      operand.in_place && operand.same_places(operands.back()), operand.written});
   }
   return places;
 }
@@ -124,14 +124,18 @@ void Plan::check_operands(std::span<void* const> operands,
                : "");
   }
   const std::size_t last = places_.size() - 1;
-  for (std::size_t i = 0; i < last; ++i) {
-    if (places_[i].in_place && address(i) == address(last)) continue;
-    if (address(i) < address(last) + places_[last].certain &&
-        address(last) < address(i) + places_[i].certain)
-      fail(KILN_STATUS_BAD_PARAM, name(last), " is at ", hexadecimal(address(last)),
-           ", where it overlaps ", name(i), " at ", hexadecimal(address(i)),
-           "; expected a result apart from it",
-           places_[i].in_place ? ", or at the same address" : "");
+  for (std::size_t result = 0; result <= last; ++result) {
+    if (!places_[result].written) continue;
+    for (std::size_t i = 0; i <= last; ++i) {
+      if (i == result || (i > result && places_[i].written)) continue;  // each pair once
+      const bool in_place = places_[i].in_place && result == last;
+      if (in_place && address(i) == address(last)) continue;
+      if (address(i) < address(result) + places_[result].certain &&
+          address(result) < address(i) + places_[i].certain)
+        fail(KILN_STATUS_BAD_PARAM, name(result), " is at ", hexadecimal(address(result)),
+             ", where it overlaps ", name(i), " at ", hexadecimal(address(i)),
+             "; expected a result apart from it", in_place ? ", or at the same address" : "");
+    }
   }
 }
 

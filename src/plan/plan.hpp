@@ -80,7 +80,8 @@ class Plan {
     const char* name;
     std::size_t element;  // bytes of an element
     std::size_t certain;  // bytes from its address on that certainly belong to it
-    bool in_place;        // whether the result may have the same address
+    bool in_place;        // whether the last operand may have the same address
+    bool written;
   };
   static std::vector<Place> places_of(const std::vector<Operand>& operands);
   void check_operands(std::span<void* const> operands, std::span<const char* const> names) const;

@@ -11,6 +11,7 @@ struct Command {
   const char* operator()(const PoolingProblem&) const { return "pool"; }
   const char* operator()(const SoftmaxProblem&) const { return "softmax"; }
   const char* operator()(const ReductionProblem&) const { return "tensor"; }
+  const char* operator()(const NormalizationProblem&) const { return "norm"; }
   const char* operator()(const PointwiseProblem& problem) const {
     const bool activation =
         problem.op == PointwiseOp::activation || problem.op == PointwiseOp::activation_backward;
@@ -63,8 +64,11 @@ Work work_of(const Problem& problem, bool reads_output) {
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
     work.flops = convolution->flops();
   if (const auto* local = std::get_if<LocalProblem>(&problem)) work.flops = local->conv.flops();
-  for (const Operand& operand : operands_of(problem))
-    work.bytes += bytes_of(operand) * (operand.written && reads_output ? 2 : 1);
+  const std::vector<Operand> operands = operands_of(problem);
+  for (const Operand& operand : operands) {
+    const bool read = operand.updated || (&operand == &operands.back() && reads_output);
+    work.bytes += bytes_of(operand) * (read ? 2 : 1);
+  }
   return work;
 }
 

@@ -7,6 +7,7 @@
 
 #include "problem/convolution.hpp"
 #include "problem/local.hpp"
+#include "problem/normalization.hpp"
 #include "problem/pointwise.hpp"
 #include "problem/pooling.hpp"
 #include "problem/reduction.hpp"
@@ -15,9 +16,9 @@
 namespace kiln {
 
 using Problem = std::variant<ConvolutionProblem, PoolingProblem, SoftmaxProblem, PointwiseProblem,
-                             ReductionProblem, LocalProblem>;
+                             ReductionProblem, LocalProblem, NormalizationProblem>;
 
-// The operation's command: "conv", "local", "pool", "act", "softmax", "tensor".
+// The operation's command: "conv", "local", "pool", "act", "softmax", "norm", "tensor".
 const char* command_of(const Problem& problem);
 
 // The arguments of the command: flags and line.
@@ -26,7 +27,7 @@ std::string line_of(const Problem& problem);
 // Command and arguments, as `kiln` takes them. Log lines name problems by this text.
 std::string text_of(const Problem& problem);
 
-// The operands in the order of an execution; the last one is the result.
+// The operands in the order of an execution; the last one is the result, or the last result.
 std::vector<Operand> operands_of(const Problem& problem);
 
 // The compute type, which alpha and beta have too.
@@ -34,7 +35,7 @@ DataType scalar_type(const Problem& problem);
 
 // The least work of an operation with any kernel: floating-point operations of convolutions and
 // locally connected layers (0 for other operations), and the bytes of all operands, each counted
-// once (the output twice if it is read).
+// once (the last one twice if it is read, and results that are updated).
 struct Work {
   double flops = 0, bytes = 0;
 };

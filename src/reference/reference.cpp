@@ -12,8 +12,9 @@ namespace kiln::reference {
 
 std::vector<Expected> expect(const Problem& problem, const Scalars& scalars,
                              std::span<const void* const> operands,
-                             std::span<const std::int64_t> indices, int threads) {
-  const Request request{scalars, operands, indices, threads};
+                             std::span<const std::int64_t> indices, int threads, int result) {
+  const Request request{scalars, operands, indices, threads,
+                        result < 0 ? operands.size() - 1 : static_cast<std::size_t>(result)};
   return std::visit([&](const auto& value) { return expect(value, request); }, problem);
 }
 
@@ -31,8 +32,8 @@ double read_element(DataType type, const void* memory, std::int64_t offset) {
   });
 }
 
-void parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body) {
-  constexpr std::int64_t share = 64;  // that a thread takes at a time
+void parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body,
+              std::int64_t share) {
   std::atomic<std::int64_t> next{0};
   const auto work = [&] {
     for (std::int64_t begin; (begin = next.fetch_add(share)) < count;)

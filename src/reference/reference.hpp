@@ -30,11 +30,13 @@ struct Expected {
 };
 
 // The outputs at `indices` (dense numbers of the result's elements). operands: the memory of every
-// operand, in the order and layout of operands_of(problem), the last one as the result was before:
-// it is read if beta is not 0. 0 threads: as many as the machine has.
+// operand, in the order and layout of operands_of(problem), results as they were before: the last
+// one is read if beta is not 0. 0 threads: as many as the machine has. result: the number of the
+// operand whose elements are asked for; -1: the last one.
 std::vector<Expected> expect(const Problem& problem, const Scalars& scalars,
                              std::span<const void* const> operands,
-                             std::span<const std::int64_t> indices, int threads = 0);
+                             std::span<const std::int64_t> indices, int threads = 0,
+                             int result = -1);
 
 // Number of input elements per output, which determines the time of expect().
 double terms_of_output(const Problem& problem);
@@ -46,6 +48,7 @@ struct Request {
   std::span<const void* const> operands;
   std::span<const std::int64_t> indices;
   int threads;
+  std::size_t result;  // the operand that is asked for: of operations with one result, the last
 };
 std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request);
 std::vector<Expected> expect(const LocalProblem& problem, const Request& request);
@@ -53,6 +56,7 @@ std::vector<Expected> expect(const PoolingProblem& problem, const Request& reque
 std::vector<Expected> expect(const SoftmaxProblem& problem, const Request& request);
 std::vector<Expected> expect(const PointwiseProblem& problem, const Request& request);
 std::vector<Expected> expect(const ReductionProblem& problem, const Request& request);
+std::vector<Expected> expect(const NormalizationProblem& problem, const Request& request);
 
 double terms_of_output(const ConvolutionProblem& problem);
 double terms_of_output(const LocalProblem& problem);
@@ -60,6 +64,7 @@ double terms_of_output(const PoolingProblem& problem);
 double terms_of_output(const SoftmaxProblem& problem);
 double terms_of_output(const PointwiseProblem& problem);
 double terms_of_output(const ReductionProblem& problem);
+double terms_of_output(const NormalizationProblem& problem);
 
 // ---- what they share ----------------------------------------------------------------------------
 
@@ -69,8 +74,10 @@ double unit_roundoff(DataType compute_type);
 // The element `offset` elements into memory of `type`.
 double read_element(DataType type, const void* memory, std::int64_t offset);
 
-// Calls body(i) for 0 <= i < count on `threads` threads (0: all the machine has), in runs.
-void parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
+// Calls body(i) for 0 <= i < count on `threads` threads (0: all the machine has), in runs of
+// `share`.
+void parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body,
+              std::int64_t share = 64);
 
 // The coefficients as `type` has them: what a kernel computes with, or compares with.
 Activation in_type(const Activation& activation, DataType type);

@@ -50,9 +50,10 @@ BOOST_AUTO_TEST_SUITE(round_trip)
 
 BOOST_AUTO_TEST_CASE(every_line_of_the_problem_lists) {
   const std::pair<const char*, const char*> lists[] = {
-      {"conv", "small"},      {"conv", "paper"},    {"conv", "alexnet"},    {"conv", "resnet50"},
-      {"conv", "backward"},   {"local", "local"},   {"pool", "pooling"},    {"act", "activation"},
-      {"softmax", "softmax"}, {"tensor", "tensor"}, {"tensor", "reduction"}};
+      {"conv", "small"},         {"conv", "paper"},     {"conv", "alexnet"},
+      {"conv", "resnet50"},      {"conv", "backward"},  {"local", "local"},
+      {"pool", "pooling"},       {"act", "activation"}, {"softmax", "softmax"},
+      {"norm", "normalization"}, {"tensor", "tensor"},  {"tensor", "reduction"}};
   for (const auto& [command, list] : lists) {
     std::ostringstream text;
     text << std::ifstream(problem_list_path(std::string(list) + ".txt")).rdbuf();
@@ -84,6 +85,8 @@ BOOST_AUTO_TEST_CASE(types_and_layouts_of_the_command_line) {
       {"pool", "--dir bwd --nan ignore mb3ic5_id9_kd2"},
       {"act", "--dir bwd --act softplus 2x3x4"},
       {"softmax", "--over image --algorithm fast 2x3x4x5x6"},
+      {"norm", "--residual --act clip --coef -1 --coef2 2 --epsilon 1e-3 2x3x4x5"},
+      {"norm", "--dir bwd --residual --frozen --no-affine 2x3x4"},
       {"tensor", "--op reduce_norm2 2x3x4x5:1x3x4x1"},
       {"tensor", "--op mul 2x3x4x5:1x3x1x1:2x3x4x5"}};
   for (const auto& [command, line] : lines) {
@@ -128,6 +131,11 @@ BOOST_AUTO_TEST_CASE(problems_of_any_strides) {
   check(make_reduction(KILN_REDUCE_MEAN, tensor(f32, {2, 3, 4, 5}, {0, 1, 0, 3}), channel));
   check(make_reduction(KILN_REDUCE_MAX, y, y));
   check(make_bias_gradient(y, channel));
+  const Tensor spaced = tensor(f32, {2, 3, 4, 5}, {100, 1, 30, 4});
+  check(make_normalization_training({}, y, &spaced, spaced));
+  check(make_normalization_backward({}, spaced, nullptr, y, nullptr, y));
+  check(make_normalization_moments(spaced));
+  check(make_normalization_combine({}, KILN_DATA_BFLOAT16, 4, 3));
   // Weights of each pixel's own: padded, of each image, broadcast along the filters, of one image.
   ConvolutionSpec spec;
   spec.spatial = 2;

@@ -14,7 +14,8 @@ class Scene {
     require(succeeded(kilnCreateFilterDescriptor(&w_)) &&
             succeeded(kilnCreateConvolutionDescriptor(&convolution_)) &&
             succeeded(kilnCreatePoolingDescriptor(&pooling_)) &&
-            succeeded(kilnCreateActivationDescriptor(&activation_)));
+            succeeded(kilnCreateActivationDescriptor(&activation_)) &&
+            succeeded(kilnCreateNormalizationDescriptor(&norm_)));
   }
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
@@ -24,10 +25,11 @@ class Scene {
     kilnDestroyConvolutionDescriptor(convolution_);
     kilnDestroyPoolingDescriptor(pooling_);
     kilnDestroyActivationDescriptor(activation_);
+    kilnDestroyNormalizationDescriptor(norm_);
   }
 
   void step(Input& in) {
-    switch (in.byte() % 12) {
+    switch (in.byte() % 13) {
       case 0: set_tensor(in, tensors_[in.byte() % tensor_count]); break;
       case 1: set_filter(in, w_); break;
       case 2: set_convolution(in, convolution_); break;
@@ -39,6 +41,7 @@ class Scene {
       case 8: fit_convolved(in); break;
       case 9: fit_transposed(in); break;
       case 10: fit_local(in); break;
+      case 11: set_normalization(in); break;
       default: make_plan(in);
     }
   }
@@ -60,7 +63,7 @@ class Scene {
 
  private:
   static constexpr int tensor_count = 5;
-  static constexpr int operation_count = 20;
+  static constexpr int operation_count = 26;
 
   // One of the tensors, rarely null.
   kilnTensorDescriptor_t tensor(Input& in) {
@@ -96,7 +99,16 @@ class Scene {
         return kilnCreateReduceTensorPlan(h, in.enumerator<kilnReduceTensorOp_t>(), a, b, plan);
       case 17: return kilnCreateLocalForwardPlan(h, a, b, convolution_, c, d, plan);
       case 18: return kilnCreateLocalBackwardDataPlan(h, a, b, convolution_, c, plan);
-      default: return kilnCreateLocalBackwardFilterPlan(h, a, b, convolution_, c, plan);
+      case 19: return kilnCreateLocalBackwardFilterPlan(h, a, b, convolution_, c, plan);
+      case 20: return kilnCreateNormalizationForwardTrainingPlan(h, norm_, a, b, c, plan);
+      case 21: return kilnCreateNormalizationForwardInferencePlan(h, norm_, a, b, c, plan);
+      case 22: return kilnCreateNormalizationApplyPlan(h, norm_, a, nullptr, b, plan);
+      case 23:
+        return kilnCreateNormalizationBackwardPlan(h, norm_, a, nullptr, b, nullptr, c, plan);
+      case 24: return kilnCreateNormalizationMomentsPlan(h, a, plan);
+      default:
+        return kilnCreateCombineNormalizationMomentsPlan(h, norm_, in.enumerator<kilnDataType_t>(),
+                                                         in.number(), in.number(), plan);
     }
   }
 
@@ -127,7 +139,18 @@ class Scene {
       case 16: return kilnExecuteReduceTensor(h, plan, &one, p, &one, p);
       case 17: return kilnExecuteLocalForward(h, plan, &one, p, p, &one, p, p);
       case 18: return kilnExecuteLocalBackwardData(h, plan, &one, p, p, &one, p);
-      default: return kilnExecuteLocalBackwardFilter(h, plan, &one, p, p, &one, p);
+      case 19: return kilnExecuteLocalBackwardFilter(h, plan, &one, p, p, &one, p);
+      case 20:
+        return kilnExecuteNormalizationForwardTraining(h, plan, &one, p, p, p, p, &one, p, p, p, p,
+                                                       &one, p);
+      case 21:
+        return kilnExecuteNormalizationForwardInference(h, plan, &one, p, p, p, p, p, p, &one, p);
+      case 22: return kilnExecuteNormalizationApply(h, plan, &one, p, p, p, p, p, p, &one, p);
+      case 23:
+        return kilnExecuteNormalizationBackward(h, plan, &one, p, p, p, p, p, p, p, p, p, p, &one,
+                                                p);
+      case 24: return kilnExecuteNormalizationMoments(h, plan, p, p);
+      default: return kilnExecuteCombineNormalizationMoments(h, plan, p, &one, p, p, p, p, p);
     }
   }
 
@@ -167,6 +190,18 @@ class Scene {
     if (!succeeded(kilnSetActivationDescriptor(activation_, mode, coefficient)))
       succeeded(kilnSetActivationDescriptorEx(activation_, mode, coefficient,
                                               static_cast<double>(in.number()) / 16));
+  }
+
+  void set_normalization(Input& in) {
+    const std::uint8_t how = in.byte();
+    const double epsilon = static_cast<double>(in.number()) / 1024;
+    if (succeeded(kilnSetNormalizationDescriptor(norm_, how & 1, how & 2, how & 4, epsilon))) {
+      int affine = -1;
+      double got = -1;
+      require(succeeded(kilnGetNormalizationDescriptor(norm_, &affine, nullptr, nullptr, &got)));
+      require(affine == (how & 1) && got == epsilon);
+    }
+    succeeded(kilnSetNormalizationActivation(norm_, how & 8 ? activation_ : nullptr));
   }
 
   struct Read {
@@ -265,6 +300,7 @@ class Scene {
   kilnConvolutionDescriptor_t convolution_ = nullptr;
   kilnPoolingDescriptor_t pooling_ = nullptr;
   kilnActivationDescriptor_t activation_ = nullptr;
+  kilnNormalizationDescriptor_t norm_ = nullptr;
 };
 
 }  // namespace

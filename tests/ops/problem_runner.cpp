@@ -5,7 +5,7 @@
 //   problem_runner COMMAND [OPTION...] [FLAG...] PROBLEM
 //   problem_runner COMMAND [OPTION...] [FLAG...] --batch FILE
 //
-// COMMAND: conv, local, pool, act, softmax or tensor. FLAG: those of `kiln COMMAND` that describe a
+// COMMAND: conv, local, pool, act, softmax, norm or tensor. FLAG: those of `kiln COMMAND` that describe a
 // problem; a line of FILE may have others of its own. OPTION: --device host, --check (what it does
 // anyway), --alpha, --beta, --alpha2, --engine, --seed. Exit status: 0 if all passed, 1 if not, 2
 // if the question was wrong.
@@ -67,7 +67,7 @@ Question read_question(const std::vector<std::string>& words) {
   question.operation = cli::take_operation(command);
   if (question.operation->command() != words[0])
     fail(KILN_STATUS_BAD_PARAM, "the command is ", words[0],
-         "; expected conv, local, pool, act, softmax or tensor");
+         "; expected conv, local, pool, act, softmax, norm or tensor");
   cli::RunSettings& settings = question.settings;
   settings.check = true;
   settings.seed = std::random_device()();

@@ -121,11 +121,12 @@ std::string Comparison::complaint() const {
 }
 
 Samples::Samples(const Problem& problem, const Scalars& scalars,
-                 std::span<const void* const> operands, const Sampling& sampling)
-    : result_(operands_of(problem).back()) {
+                 std::span<const void* const> operands, const Sampling& sampling, int result) {
+  const std::vector<Operand> all = operands_of(problem);
+  result_ = result < 0 ? all.back() : all[static_cast<std::size_t>(result)];
   if (result_.count() == 0) return;
   chosen_ = choose_outputs(problem, result_, sampling);
-  expected_ = reference::expect(problem, scalars, operands, chosen_);
+  expected_ = reference::expect(problem, scalars, operands, chosen_, 0, result);
 }
 
 std::vector<std::int64_t> Samples::offsets() const {
@@ -146,21 +147,50 @@ Comparison Samples::compare(std::span<const double> outputs) const {
 
 Comparison compare(const Problem& problem, const Scalars& scalars,
                    const std::vector<std::vector<std::byte>>& memory,
+                   const std::vector<std::vector<std::byte>>& after, std::uint64_t seed) {
+  const std::vector<Operand> operands = operands_of(problem);
+  std::vector<const void*> before;
+  for (const std::vector<std::byte>& bytes : memory) before.push_back(bytes.data());
+  Comparison all;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (!operand.written) {
+      all.stray += memory[i] != after[i];
+      continue;
+    }
+    const Samples samples(problem, scalars, before, {.seed = seed}, static_cast<int>(i));
+    std::vector<double> outputs;
+    for (const std::int64_t offset : samples.offsets())
+      outputs.push_back(reference::read_element(operand.type, after[i].data(), offset));
+    Comparison own = samples.compare(outputs);
+    const bool last = i + 1 == operands.size();
+    const bool poisoned = !operand.updated && scalars.beta == 0;
+    reference::with_element(operand.type, [&](auto element) {
+      using T = decltype(element);
+      look_at_memory(operand, poisoned, reinterpret_cast<const T*>(memory[i].data()),
+                     reinterpret_cast<const T*>(after[i].data()), own);
+    });
+    own.unwritten += all.unwritten;
+    own.stray += all.stray;
+    own.outputs += all.outputs;
+    own.checked += all.checked;
+    const bool all_wrong = all.max_bound_share > 1;
+    if (all_wrong || (!last && own.max_bound_share <= 1)) {
+      all.unwritten = own.unwritten, all.stray = own.stray;
+      all.outputs = own.outputs, all.checked = own.checked;
+    } else {
+      all = own;
+    }
+  }
+  return all;
+}
+
+Comparison compare(const Problem& problem, const Scalars& scalars,
+                   const std::vector<std::vector<std::byte>>& memory,
                    std::span<const std::byte> after, std::uint64_t seed) {
-  const Operand result = operands_of(problem).back();
-  std::vector<const void*> operands;
-  for (const std::vector<std::byte>& bytes : memory) operands.push_back(bytes.data());
-  const Samples samples(problem, scalars, operands, {.seed = seed});
-  std::vector<double> outputs;
-  for (const std::int64_t offset : samples.offsets())
-    outputs.push_back(reference::read_element(result.type, after.data(), offset));
-  Comparison comparison = samples.compare(outputs);
-  reference::with_element(result.type, [&](auto element) {
-    using T = decltype(element);
-    look_at_memory(result, scalars.beta == 0, reinterpret_cast<const T*>(memory.back().data()),
-                   reinterpret_cast<const T*>(after.data()), comparison);
-  });
-  return comparison;
+  std::vector<std::vector<std::byte>> all = memory;
+  all.back().assign(after.begin(), after.end());
+  return compare(problem, scalars, memory, all, seed);
 }
 
 }  // namespace kiln::cli

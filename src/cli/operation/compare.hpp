@@ -43,9 +43,10 @@ struct Sampling {
 // of results are compared.
 class Samples {
  public:
-  // `operands`: the memory of each as it was before, in the order of operands_of(problem).
+  // `operands`: the memory of each as it was before, in the order of operands_of(problem). result:
+  // the number of one of them that is written; -1: the last one.
   Samples(const Problem& problem, const Scalars& scalars, std::span<const void* const> operands,
-          const Sampling& sampling);
+          const Sampling& sampling, int result = -1);
 
   std::vector<std::int64_t> offsets() const;  // of the chosen elements in the result's memory
   Comparison compare(std::span<const double> outputs) const;  // the elements there
@@ -56,9 +57,14 @@ class Samples {
   std::vector<reference::Expected> expected_;
 };
 
-// Compares the result of one execution. `memory`: of every operand before it, in the order of
-// operands_of(problem); `after`: of the last one, the result, afterwards. Unwritten and stray
-// elements are looked for in the whole result, values are compared in a sample.
+// Compares the results of one execution. `memory`: of every operand before it, in the order of
+// operands_of(problem); `after`: afterwards. Unwritten and stray elements are looked for in whole
+// results, and inputs that changed count as stray ones; values are compared in a sample. What is
+// said of values is the last result's, or the one's whose error is beyond its bound.
+Comparison compare(const Problem& problem, const Scalars& scalars,
+                   const std::vector<std::vector<std::byte>>& memory,
+                   const std::vector<std::vector<std::byte>>& after, std::uint64_t seed);
+// The same of an operation with one result, whose memory afterwards is `after`.
 Comparison compare(const Problem& problem, const Scalars& scalars,
                    const std::vector<std::vector<std::byte>>& memory,
                    std::span<const std::byte> after, std::uint64_t seed);

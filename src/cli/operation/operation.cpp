@@ -63,6 +63,7 @@ std::vector<std::unique_ptr<Operation>> operations() {
   all.push_back(make_pool_operation());
   all.push_back(make_act_operation());
   all.push_back(make_softmax_operation());
+  all.push_back(make_norm_operation());
   all.push_back(make_tensor_operation());
   return all;
 }

@@ -35,7 +35,7 @@ class Operation {
 };
 
 // One object of each operation, with its flags at their defaults: conv, local, pool, act, softmax,
-// tensor.
+// norm, tensor.
 std::vector<std::unique_ptr<Operation>> operations();
 
 // Reads a line of a file: flags of its own, which override those of `defaults`, then the problem

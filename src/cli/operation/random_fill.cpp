@@ -15,9 +15,10 @@ constexpr std::byte poison{0xff};
 double uniform(std::uint64_t bits) { return std::ldexp(static_cast<double>(bits >> 11), -52) - 1; }
 
 template <class T>
-void fill(T* values, std::int64_t begin, std::int64_t end, std::uint64_t seed) {
+void fill(T* values, std::int64_t begin, std::int64_t end, std::uint64_t seed, bool positive) {
   for (std::int64_t i = begin; i < end; ++i) {
-    values[i] = reference::from_double<T>(uniform(random_bits(seed, i)));
+    const double number = uniform(random_bits(seed, i));
+    values[i] = reference::from_double<T>(positive ? number + 1.25 : number);
   }
 }
 
@@ -42,9 +43,10 @@ std::vector<std::byte> random_operand(const Operand& operand, DataType type, std
     const std::int64_t share = span / threads + 1;
     std::vector<std::jthread> helpers;
     for (std::int64_t begin = share; begin < span; begin += share) {
-      helpers.emplace_back(fill<T>, values, begin, std::min(begin + share, span), seed);
+      helpers.emplace_back(fill<T>, values, begin, std::min(begin + share, span), seed,
+                           operand.positive);
     }
-    fill(values, 0, std::min(share, span), seed);
+    fill(values, 0, std::min(share, span), seed, operand.positive);
   });
   const std::size_t size = size_of(type);
   const std::vector<bool> members = operand.members();

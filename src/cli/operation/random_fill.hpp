@@ -13,7 +13,8 @@ namespace kiln::cli {
 // Splittable Pseudorandom Number Generators", 2014): random numbers by number, in any order.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t counter);
 
-// Memory of an operand: its elements are uniform in [-1, 1), rounded to the type. Bytes between
+// Memory of an operand: its elements are uniform in [-1, 1), or positive ones in [0.25, 2.25),
+// rounded to the type. Bytes between
 // them, which a kernel must not use, are 0xFF (NaN in every type).
 std::vector<std::byte> random_operand(const Operand& operand, DataType type, std::uint64_t seed);
 

@@ -82,20 +82,25 @@ void execute_and_check(const Plan& plan, Device& device, const RunSettings& sett
   std::vector<std::unique_ptr<DeviceBuffer>> buffers;
   std::vector<void*> addresses;
   for (const Operand& operand : operands_of(problem)) {
+    const bool read = !operand.written || operand.updated || scalars.beta != 0;
     memory.push_back(
-        operand.written && scalars.beta == 0
-            ? poisoned_operand(operand, operand.type)
-            : random_operand(operand, operand.type, random_bits(settings.seed, memory.size())));
+        !read ? poisoned_operand(operand, operand.type)
+              : random_operand(operand, operand.type, random_bits(settings.seed, memory.size())));
     buffers.push_back(std::make_unique<DeviceBuffer>(device, memory.back().size()));
     buffers.back()->fill(memory.back());
     addresses.push_back(buffers.back()->address());
   }
-  DeviceBuffer& output = *buffers.back();
+  const auto contents = [&] {
+    std::vector<std::vector<std::byte>> bytes;
+    for (const std::unique_ptr<DeviceBuffer>& buffer : buffers)
+      bytes.push_back(buffer->content());
+    return bytes;
+  };
   Executions executions(plan, device, addresses, scalars);
 
   const double first = executions.first();
-  std::vector<std::byte> after;
-  if (settings.check) after = output.content();
+  std::vector<std::vector<std::byte>> after;
+  if (settings.check) after = contents();
 
   const bool is_gpu = device.description().kind == KILN_DEVICE_CUDA;
   if (!is_gpu) result.executions.push_back(first);
@@ -110,9 +115,9 @@ void execute_and_check(const Plan& plan, Device& device, const RunSettings& sett
       compare(problem, scalars, memory, after, random_bits(settings.seed, memory.size()));
   result.reason = result.comparison->complaint();
   if (result.reason.empty() && (is_gpu || settings.repeat > 1)) {
-    output.fill(memory.back());
+    for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->fill(memory[i]);
     executions.first();
-    if (output.content() != after) result.reason = "executing again gave other bits";
+    if (contents() != after) result.reason = "executing again gave other bits";
   }
   result.status = result.reason.empty() ? Status::passed : Status::failed;
 }

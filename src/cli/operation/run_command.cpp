@@ -1,4 +1,4 @@
-// kiln conv, local, pool, act, softmax, tensor: run problems, check them, time them.
+// kiln conv, local, pool, act, softmax, norm, tensor: run problems, check them, time them.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -153,6 +153,11 @@ void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation>
       ->capture_default_str();
   if (std::string_view(own.command()) == "tensor")
     command.add_option("--alpha2", settings.scalars.alpha2, "Factor of b")->capture_default_str();
+  if (std::string_view(own.command()) == "norm")
+    command
+        .add_option("--alpha2", settings.scalars.alpha2,
+                    "Share that a batch has in the running statistics")
+        ->capture_default_str();
   command.add_flag("--check", settings.check,
                    "Compare with the double-precision reference; large outputs by a sample");
   command.add_option("--repeat", settings.repeat, "Timed executions; the median is printed")

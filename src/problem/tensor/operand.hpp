@@ -19,9 +19,13 @@ struct Operand {
   const char* name = "";  // as in kiln.h: "x", "dy"
   DataType type = KILN_DATA_FLOAT;
   Dims dims{}, strides{};  // {N or K, C, depth, height, width}; in elements
-  bool written = false;    // the result: the last operand of an operation, and the only one written
-  bool in_place = false;   // the result may be this input if both have the same type and strides
+  // A result. The last operand is the operation's own, which alpha and beta make; a normalization
+  // has others before it.
+  bool written = false;
+  bool in_place = false;  // the last one may be this input if both have the same type and strides
   OuterDims outer_dims{1, 1, 1, 1}, outer_strides{};  // sizes are 1 except for such weights
+  bool updated = false;   // of a result before the last one: its previous content is read
+  bool positive = false;  // has a meaning for positive elements alone, as variances do
 
   // All axes, outermost first: the outer ones, then those of dims.
   static constexpr int axes = outer_rank + operand_rank;

@@ -1,0 +1,197 @@
+// The totals of each channel (totals.cuh): the first step of training and of its gradient.
+//
+// Forward, a thread joins UNROLL vectors at a time: their own mean, the squares of deviations from
+// it, then Chan's formula with what it has. So nothing large cancels, whatever the first element
+// is. Backward, sums of UNROLL vectors are added up.
+//
+// The blocks of a cluster share channels and store results; or, PARTIAL, `parts` blocks share them
+// and leave totals in the workspace for finish.cu.
+#include "normalization/totals.cuh"
+
+constexpr int TOTALS = RESULTS * LANES * 2;
+constexpr u32 OWN_OFFSET = COMBINE_BYTES;
+constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
+static_assert(ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) / 16 * 16 ==
+                  SHARED_BYTES,
+              "host and device must agree");
+
+struct Sums : Totals {
+  u32 n = 0;  // elements of a channel so far
+
+  // Adds COUNT vectors of x, or as many as are left.
+  template <int COUNT, bool WHOLE>
+  device_inline void add_moments(const Pack<element_t, VECTOR> (&x)[COUNT], const Shift& shift,
+                                 i64 left) {
+    const u32 before = n;
+    const u32 more = (WHOLE || left > COUNT ? COUNT : static_cast<u32>(left)) * ELEMENTS;
+    n += more;
+    const compute_t own = WHOLE ? compute_t(1) / compute_t(COUNT * ELEMENTS)
+                                : compute_t(1) / static_cast<compute_t>(more);
+    const compute_t ratio =
+        static_cast<compute_t>(more) * math_reciprocal(static_cast<compute_t>(n));
+    const compute_t weight = static_cast<compute_t>(before) * ratio;
+#pragma unroll
+    for (int lane = 0; lane < LANES; ++lane) {
+      compute_t sum = 0;
+#pragma unroll
+      for (int u = 0; u < COUNT; ++u)
+        if (WHOLE || u < left)
+#pragma unroll
+          for (int i = 0; i < ELEMENTS; ++i)
+            sum += to_compute(x[u].element[INNER ? i : lane]) - shift.value[lane];
+      const compute_t mean = sum * own;
+      compute_t squares = 0;
+#pragma unroll
+      for (int u = 0; u < COUNT; ++u)
+        if (WHOLE || u < left)
+#pragma unroll
+          for (int i = 0; i < ELEMENTS; ++i) {
+            const compute_t d =
+                to_compute(x[u].element[INNER ? i : lane]) - shift.value[lane] - mean;
+            squares = math_fma(d, d, squares);
+          }
+      const compute_t apart = mean - first[lane];
+      first[lane] = math_fma(apart, ratio, first[lane]);
+      second[lane] += math_fma(apart * apart, weight, squares);
+    }
+  }
+
+  template <int COUNT, bool WHOLE>
+  device_inline void add_gradients(const Pack<element_t, VECTOR> (&x)[COUNT],
+                                   const Pack<element_t, VECTOR> (&dy)[COUNT],
+                                   const Pack<element_t, VECTOR> (&residual)[COUNT], const Map& map,
+                                   i64 left) {
+    compute_t sum[LANES], products[LANES];
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) sum[i] = products[i] = 0;
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u)
+      if (WHOLE || u < left)
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) {
+          const int lane = lane_of(i);
+          const compute_t value = to_compute(x[u].element[i]);
+          const compute_t g =
+              map.gradient(to_compute(dy[u].element[i]), value, lane,
+                           HAS_RESIDUAL ? to_compute(residual[u].element[i]) : compute_t(0));
+          sum[lane] += g;
+          products[lane] = math_fma(g, map.centered(value, lane), products[lane]);
+        }
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) first[i] += sum[i], second[i] += products[i];
+  }
+};
+
+struct Reading {
+  const element_t *x, *dy, *residual;
+  bool aligned;
+  device_inline Reading(const NormalizationParams& params, const Channels& channels)
+      : x(row_of<X>(params.x, channels)),
+        dy(row_of<DY>(params.dy, channels)),
+        residual(row_of<R>(params.residual, channels)),
+        aligned(is_aligned<element_t, VECTOR>(params.x) &&
+                (!BACKWARD || is_aligned<element_t, VECTOR>(params.dy)) &&
+                (!HAS_RESIDUAL || is_aligned<element_t, VECTOR>(params.residual))) {}
+};
+
+// Adds the next COUNT vectors, or as many as are left.
+template <int COUNT, bool WHOLE, class Extra>
+device_inline void add_next(Sums& sums, const Reading& from, Walk& walk, const Extra& extra,
+                            i64 left) {
+  Pack<element_t, VECTOR> x[COUNT];
+  load_packs<COUNT, WHOLE, X>(x, from.x, walk, left);
+  if constexpr (BACKWARD) {
+    Pack<element_t, VECTOR> dy[COUNT], residual[COUNT];
+    load_packs<COUNT, WHOLE, DY>(dy, from.dy, walk, left);
+    if constexpr (HAS_RESIDUAL && ACTIVATION != Act::IDENTITY)
+      load_packs<COUNT, WHOLE, R>(residual, from.residual, walk, left);
+    sums.template add_gradients<COUNT, WHOLE>(x, dy, residual, extra, left);
+  } else {
+    sums.template add_moments<COUNT, WHOLE>(x, extra, left);
+  }
+#pragma unroll
+  for (int u = 0; u < COUNT; ++u) walk.next();
+}
+
+template <class Extra>
+device_inline void add_all(Sums& sums, const Reading& from, Walk walk, const Extra& extra,
+                           i64 steps) {
+  if (from.aligned) {
+#pragma unroll 1
+    for (; steps >= UNROLL; steps -= UNROLL) add_next<UNROLL, true>(sums, from, walk, extra, steps);
+    if (steps > 0) add_next<UNROLL, false>(sums, from, walk, extra, steps);
+  } else {
+#pragma unroll 1
+    for (; steps > 0; --steps) add_next<1, true>(sums, from, walk, extra, steps);
+  }
+}
+
+KILN_KERNEL(statistics, THREADS, MIN_BLOCKS, NormalizationParams, params) {
+  const u32 parts = PARTIAL ? params.parts : cluster_size();
+  const u32 rank = PARTIAL ? block_x() % parts : cluster_rank();
+  const Channels channels(PARTIAL ? block_x() / parts : cluster_number());
+
+  Sums sums;
+  const u32 first = rank * TY + thread_ty();
+  const i64 steps = params.steps + (first < params.rest ? 1 : 0);
+  if (channels.present) {
+    const Reading from(params, channels);
+    const Walk walk(first, parts * TY);
+    if constexpr (BACKWARD)
+      add_all(sums, from, walk, Map(params, channels), steps);
+    else
+      add_all(sums, from, walk, Shift(params, channels), steps);
+  }
+  combine_threads(sums, static_cast<compute_t>(sums.n), elements_of_part(params, rank));
+
+  const bool speaks = thread_ty() == 0 && channels.present;
+  if constexpr (PARTIAL) {
+    if (!speaks) return;
+    compute_t* const to = static_cast<compute_t*>(params.partials) +
+                          (static_cast<u64>(channels.group) * parts + rank) * (2 * LANES);
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) to[i] = sums.first[i], to[LANES + i] = sums.second[i];
+    return;
+  }
+  if (CLUSTERED && parts > 1) {
+    compute_t* const own = shared_array<compute_t, TOTALS>(OWN_OFFSET);
+    compute_t* const all = shared_array<compute_t, LARGEST_CLUSTER * TOTALS>(ALL_OFFSET);
+    const int mine = thread_result() * LANES * 2;
+    if (thread_ty() == 0) {
+#pragma unroll
+      for (int i = 0; i < LANES; ++i)
+        own[mine + i] = sums.first[i], own[mine + LANES + i] = sums.second[i];
+    }
+    cluster_barrier();
+    if (rank == 0) gather_from_cluster<TOTALS>(own, all, parts);
+    block_barrier();
+    cluster_arrive();  // they wait at the end, and the first one does not wait for them here
+    if (rank == 0) {
+      Totals joined;
+      const compute_t share = static_cast<compute_t>(params.share);
+#pragma unroll 1
+      for (u32 part = 0; part < parts; ++part) {
+        const compute_t weight = BACKWARD ? compute_t(1) : elements_of_part(params, part) * share;
+#pragma unroll
+        for (int i = 0; i < LANES; ++i)
+          joined.first[i] = math_fma(all[part * TOTALS + mine + i], weight, joined.first[i]);
+      }
+#pragma unroll 1
+      for (u32 part = 0; part < parts; ++part) {
+        const compute_t n = BACKWARD ? compute_t(0) : elements_of_part(params, part);
+#pragma unroll
+        for (int i = 0; i < LANES; ++i) {
+          joined.second[i] += all[part * TOTALS + mine + LANES + i];
+          if constexpr (!BACKWARD) {
+            const compute_t d = all[part * TOTALS + mine + i] - joined.first[i];
+            joined.second[i] = math_fma(d * d, n, joined.second[i]);
+          }
+        }
+      }
+      if (speaks) store_totals(params, channels, joined);
+    }
+    cluster_wait();
+    return;
+  }
+  if (speaks) store_totals(params, channels, sums);
+}

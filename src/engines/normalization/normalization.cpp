@@ -1,0 +1,87 @@
+#include "engines/normalization/normalization.hpp"
+
+#include <algorithm>
+
+#include "core/integer.hpp"
+#include "core/text.hpp"
+#include "engines/choice.hpp"
+#include "engines/cost/cost_model.hpp"
+#include "engines/normalization/passes.hpp"
+
+namespace kiln {
+namespace {
+
+enum Kernel { in_clusters, by_parts };
+
+double bytes_of_passes(const NormalizationPasses& passes, bool statistics) {
+  double bytes = 0;
+  for (const Operand& operand : passes.operands)
+    if (operand.dims == passes.problem.dims && (!statistics || !operand.written))
+      bytes += static_cast<double>(operand.count()) * static_cast<double>(size_of(operand.type));
+  // Training's statistics do not read the residual.
+  if (statistics && !passes.backward() && passes.problem.residual) bytes /= 2;
+  return bytes;
+}
+
+// `busy`: the share of the chip's places that has blocks while the statistics are taken.
+double seconds_of(const NormalizationPasses& passes, double busy, int launches) {
+  constexpr double launch_seconds = 2e-6;  // of each step after the first, on an H200
+  const double bytes = passes.applies() ? bytes_of_passes(passes, false) : 0;
+  double seconds = memory_bound_seconds(bytes, passes.device);
+  if (passes.has_statistics())
+    seconds +=
+        memory_bound_seconds(bytes_of_passes(passes, true), passes.device) / std::min(busy, 1.0);
+  return seconds + launches * launch_seconds;
+}
+
+}  // namespace
+
+bool NormalizationEngine::is_for(const Problem& problem) const {
+  return std::holds_alternative<NormalizationProblem>(problem);
+}
+
+std::variant<std::vector<Candidate>, Refusal> NormalizationEngine::candidates(
+    const Problem& any, const DeviceDescription& device) const {
+  const NormalizationPasses passes(std::get<NormalizationProblem>(any), device);
+  const std::int64_t groups = passes.combining.kept_vectors();
+  if (groups > limit32 / (2 * device.largest_cluster))
+    return Refusal{cat(passes.problem.dims[1], " channels; expected at most ",
+                       limit32 / (2 * device.largest_cluster) * passes.combining.lanes())};
+  Candidate one;
+  one.kernel = in_clusters;
+  if (!passes.has_statistics()) {
+    const bool combines = passes.problem.pass == NormalizationPass::combine;
+    one.made = Proposal{combines ? passes.combine() : passes.apply(), {}, 0};
+    one.seconds = seconds_of(passes, 1, 0);
+    return std::vector<Candidate>{std::move(one)};
+  }
+  const BlockLayout narrow = passes.layout(false), wide = passes.layout(true);
+  const int clustered = passes.cluster_parts(narrow), parts = passes.parts(wide);
+  const auto busy = [&](const BlockLayout& layout, int sharing) {
+    return static_cast<double>(std::min<std::int64_t>(passes.blocks(layout), limit32) * sharing) /
+           device.multiprocessors;
+  };
+  one.made = Proposal{passes.statistics(narrow, clustered, false), {}, 0};
+  one.seconds = seconds_of(passes, busy(narrow, clustered), passes.applies() ? 1 : 0);
+  if (passes.applies()) one.made->then.push_back(passes.apply());
+  std::vector<Candidate> candidates{std::move(one)};
+  const std::size_t workspace = passes.workspace(wide, parts);
+  if (parts > 1 && workspace <= most_workspace) {
+    Candidate two;
+    two.kernel = by_parts;
+    two.workspace = workspace;
+    two.made =
+        Proposal{passes.statistics(wide, parts, true), {passes.finish(wide, parts)}, workspace};
+    if (passes.applies()) two.made->then.push_back(passes.apply());
+    two.seconds = seconds_of(passes, busy(wide, parts), passes.applies() ? 2 : 1);
+    candidates.push_back(std::move(two));
+  }
+  return candidates;
+}
+
+Proposal NormalizationEngine::make(const Problem&, const DeviceDescription&,
+                                   Candidate candidate) const {
+  return std::move(candidate.made).value();
+}
+
+}  // namespace kiln

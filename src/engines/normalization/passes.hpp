@@ -1,0 +1,48 @@
+// The passes of a normalization over its tensors: their threads, kernels and launches.
+#pragma once
+
+#include "codegen/kernel_spec.hpp"
+#include "engines/common/block_layout.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+
+// The vectors of a problem's tensors, and blocks of threads over them.
+struct NormalizationPasses {
+  const NormalizationProblem& problem;
+  const DeviceDescription& device;
+  std::vector<Operand> operands;
+  Combining combining;  // of all tensors of x's sizes
+
+  NormalizationPasses(const NormalizationProblem& problem, const DeviceDescription& device);
+
+  bool backward() const { return problem.pass == NormalizationPass::backward; }
+  // Whether statistics are taken before the pass over the elements.
+  bool has_statistics() const {
+    using Pass = NormalizationPass;
+    return problem.pass == Pass::training || problem.pass == Pass::moments || backward();
+  }
+  // Whether there is a pass over the elements.
+  bool applies() const { return problem.pass != NormalizationPass::moments; }
+
+  // `wide`: a warp reads lines of up to 512 bytes; else lines so short that clusters of blocks over
+  // the channels fill the chip.
+  BlockLayout layout(bool wide) const;
+  std::int64_t blocks(const BlockLayout& layout) const;  // that the channels need
+  int cluster_parts(const BlockLayout& layout) const;    // blocks of a cluster that share channels
+  int parts(const BlockLayout& layout) const;            // blocks that share channels, freely
+  std::int64_t vectors() const;  // of a channel, or of the channels that a thread holds together
+  std::size_t workspace(const BlockLayout& layout, int parts) const;  // bytes of partial totals
+
+  // The totals of each channel, by `parts` blocks: in clusters or, `partial`, by finish().
+  Step statistics(const BlockLayout& layout, int parts, bool partial) const;
+  Step finish(const BlockLayout& statistics, int parts) const;
+  Step apply() const;
+  Step combine() const;  // the step of NormalizationPass::combine
+
+ private:
+  Step step(const char* name, const BlockLayout& layout, int parts, bool partial) const;
+  void set_operands(LaunchSpec& launch) const;
+};
+
+}  // namespace kiln

@@ -1,0 +1,236 @@
+#include "problem/normalization.hpp"
+
+#include <cmath>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "problem/line/shape_line.hpp"
+#include "problem/tensor/fit.hpp"
+#include "problem/tensor/fold.hpp"
+
+namespace kiln {
+namespace {
+
+struct Named {
+  const Tensor* tensor;
+  const char* name;
+  bool written;
+  Dims NormalizationProblem::*strides;
+};
+
+// Checks the tensors against the last one, folds them together, and keeps their sizes and strides.
+NormalizationProblem make(NormalizationPass pass, const NormalizationSpec& spec,
+                          const std::vector<Named>& tensors) {
+  check_normalization(spec);
+  const Named& result = tensors.back();
+  for (const Named& each : tensors) {
+    check_given(*each.tensor, each.name);
+    if (each.tensor->rank < 2)
+      fail(KILN_STATUS_BAD_PARAM, each.name, " has 1 dimension; expected at least 2, of which the ",
+           "second is the channels");
+    check_same_type(*each.tensor, each.name, *result.tensor, result.name);
+    check_same_sizes(*each.tensor, each.name, *result.tensor, result.name);
+    if (each.written) check_writable(*each.tensor, each.name);
+  }
+  std::vector<Tensor> list;
+  list.reserve(tensors.size());
+  for (const Named& each : tensors) list.push_back(*each.tensor);
+  list = folded(list, list.size() - 1, Fold::space);
+  NormalizationProblem problem;
+  problem.type = list.back().type;
+  problem.pass = pass;
+  problem.rank = list.back().rank - 2;
+  problem.affine = spec.affine;
+  problem.running = pass == NormalizationPass::training && spec.running;
+  problem.frozen = pass == NormalizationPass::backward && spec.frozen;
+  const bool takes_root =
+      pass == NormalizationPass::training || pass == NormalizationPass::inference;
+  if (takes_root) problem.epsilon = spec.epsilon;
+  problem.activation = make_activation(spec.activation);
+  problem.dims = make_operand("", list.back()).dims;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    problem.*tensors[i].strides = make_operand("", list[i]).strides;
+  return problem;
+}
+
+void add_residual(std::vector<Named>& tensors, const Tensor* residual) {
+  if (residual != nullptr)
+    tensors.push_back({residual, "residualDesc", false, &NormalizationProblem::residual_strides});
+}
+
+NormalizationProblem make_forward(NormalizationPass pass, const NormalizationSpec& spec,
+                                  const Tensor& x, const Tensor* residual, const Tensor& y) {
+  std::vector<Named> tensors{{&x, "xDesc", false, &NormalizationProblem::x_strides}};
+  add_residual(tensors, residual);
+  tensors.push_back({&y, "yDesc", true, &NormalizationProblem::y_strides});
+  NormalizationProblem problem = make(pass, spec, tensors);
+  problem.residual = residual != nullptr;
+  return problem;
+}
+
+constexpr const char* pass_names[] = {"fwd", "inference", "apply", "bwd", "moments", "combine"};
+
+// That of the innermost dimension.
+std::int64_t stride_of(std::int64_t size) { return size > 1 ? 1 : 0; }
+
+Operand of_channels(const NormalizationProblem& p, const char* name, bool written = false) {
+  const std::int64_t channels = p.dims[1];
+  return {
+      name, p.parameter_type(), {1, channels, 1, 1, 1}, {0, stride_of(channels), 0, 0, 0}, written};
+}
+
+}  // namespace
+
+DataType NormalizationProblem::parameter_type() const { return compute_type(type); }
+
+std::int64_t NormalizationProblem::count() const { return dims[0] * dims[2] * dims[3] * dims[4]; }
+
+void check_normalization(const NormalizationSpec& spec) {
+  if (!(spec.epsilon >= 0) || std::isinf(spec.epsilon))
+    fail(KILN_STATUS_BAD_PARAM, "epsilon is ", spec.epsilon, "; expected a finite number from 0");
+  make_activation(spec.activation);
+}
+
+NormalizationProblem make_normalization_training(const NormalizationSpec& spec, const Tensor& x,
+                                                 const Tensor* residual, const Tensor& y) {
+  NormalizationProblem problem = make_forward(NormalizationPass::training, spec, x, residual, y);
+  if (problem.count() < 2)
+    fail(KILN_STATUS_BAD_PARAM, "xDesc has sizes ", sizes_text(x), ", ", problem.count(),
+         problem.count() == 1 ? " element" : " elements",
+         " a channel; expected at least 2, from which training estimates a variance");
+  return problem;
+}
+
+NormalizationProblem make_normalization_inference(const NormalizationSpec& spec, const Tensor& x,
+                                                  const Tensor* residual, const Tensor& y) {
+  return make_forward(NormalizationPass::inference, spec, x, residual, y);
+}
+
+NormalizationProblem make_normalization_apply(const NormalizationSpec& spec, const Tensor& x,
+                                              const Tensor* residual, const Tensor& y) {
+  return make_forward(NormalizationPass::apply, spec, x, residual, y);
+}
+
+NormalizationProblem make_normalization_backward(const NormalizationSpec& spec, const Tensor& x,
+                                                 const Tensor* residual, const Tensor& dy,
+                                                 const Tensor* dresidual, const Tensor& dx) {
+  if ((residual == nullptr) != (dresidual == nullptr))
+    fail(KILN_STATUS_BAD_PARAM, residual == nullptr ? "residualDesc" : "dresidualDesc",
+         " is null; expected both residualDesc and dresidualDesc, or neither");
+  std::vector<Named> tensors{{&x, "xDesc", false, &NormalizationProblem::x_strides}};
+  add_residual(tensors, residual);
+  tensors.push_back({&dy, "dyDesc", false, &NormalizationProblem::dy_strides});
+  if (dresidual != nullptr)
+    tensors.push_back({dresidual, "dresidualDesc", true, &NormalizationProblem::dresidual_strides});
+  tensors.push_back({&dx, "dxDesc", true, &NormalizationProblem::dx_strides});
+  NormalizationProblem problem = make(NormalizationPass::backward, spec, tensors);
+  problem.residual = residual != nullptr;
+  return problem;
+}
+
+NormalizationProblem make_normalization_moments(const Tensor& x) {
+  NormalizationSpec spec;
+  spec.affine = false;
+  return make(NormalizationPass::moments, spec,
+              {{&x, "xDesc", false, &NormalizationProblem::x_strides}});
+}
+
+NormalizationProblem make_normalization_combine(const NormalizationSpec& spec, DataType type,
+                                                std::int64_t parts, std::int64_t channels) {
+  check_normalization(spec);
+  check_enumerator("dataType", type);
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  if (parts < 1 || parts > most)
+    fail(KILN_STATUS_BAD_PARAM, "parts is ", parts, "; expected 1 to ", most);
+  if (channels < 1 || channels > most)
+    fail(KILN_STATUS_BAD_PARAM, "channels is ", channels, "; expected 1 to ", most);
+  NormalizationProblem problem;
+  problem.type = compute_type(type);
+  problem.pass = NormalizationPass::combine;
+  problem.rank = 0;
+  problem.affine = false;
+  problem.running = spec.running;
+  problem.epsilon = spec.epsilon;
+  problem.dims = {parts, channels, 1, 1, 1};
+  return problem;
+}
+
+std::vector<Operand> operands_of(const NormalizationProblem& p) {
+  using Pass = NormalizationPass;
+  const bool backward = p.pass == Pass::backward;
+  const std::int64_t channels = p.dims[1];
+  const Operand moments{"moments",
+                        p.parameter_type(),
+                        {3, channels, 1, 1, 1},
+                        {channels, stride_of(channels), 0, 0, 0},
+                        true};
+  std::vector<Operand> all;
+  const auto add_statistics = [&] {
+    if (p.running) {
+      for (const char* name : {"running_mean", "running_variance"}) {
+        all.push_back(of_channels(p, name, true));
+        all.back().updated = true;
+      }
+    }
+    all.push_back(of_channels(p, "mean", true));
+    all.push_back(of_channels(p, "deviation", true));
+  };
+  if (p.pass == Pass::combine) {
+    all.push_back({"parts",
+                   p.parameter_type(),
+                   {p.dims[0], 3, channels, 1, 1},
+                   {3 * channels, channels, stride_of(channels), 0, 0}});
+    all.back().positive = true;
+    add_statistics();
+    all.push_back(moments);
+    return all;
+  }
+  all.push_back({"x", p.type, p.dims, p.x_strides, false, p.pass != Pass::moments});
+  if (p.pass == Pass::moments) {
+    all.push_back(moments);
+    return all;
+  }
+  if (p.affine) {
+    all.push_back(of_channels(p, "scale"));
+    all.push_back(of_channels(p, "bias"));
+  }
+  if (p.pass != Pass::training) {
+    all.push_back(of_channels(p, "mean"));
+    all.push_back(of_channels(p, p.pass == Pass::inference ? "variance" : "deviation"));
+    all.back().positive = true;
+  }
+  if (p.residual) all.push_back({"residual", p.type, p.dims, p.residual_strides, false, true});
+  if (p.pass == Pass::training) add_statistics();
+  if (!backward) {
+    all.push_back({"y", p.type, p.dims, p.y_strides, true});
+    return all;
+  }
+  all.push_back({"dy", p.type, p.dims, p.dy_strides, false, true});
+  all.push_back(of_channels(p, "dscale", true));
+  all.push_back(of_channels(p, "dbias", true));
+  if (p.residual) all.push_back({"dresidual", p.type, p.dims, p.dresidual_strides, true});
+  all.push_back({"dx", p.type, p.dims, p.dx_strides, true});
+  return all;
+}
+
+std::string to_line(const NormalizationProblem& p) {
+  using Pass = NormalizationPass;
+  std::string flags;
+  if (p.pass != Pass::training) flags += cat("--dir ", pass_names[static_cast<int>(p.pass)], " ");
+  if (p.frozen) flags += "--frozen ";
+  const bool elementwise = p.pass != Pass::moments && p.pass != Pass::combine;
+  if (!p.affine && elementwise) flags += "--no-affine ";
+  if ((p.pass == Pass::training || p.pass == Pass::combine) && !p.running) flags += "--no-running ";
+  if (p.residual) flags += "--residual ";
+  if (p.activation.mode != KILN_ACTIVATION_IDENTITY) flags += print_activation(p.activation);
+  if (p.epsilon != NormalizationSpec{}.epsilon) flags += cat("--epsilon ", p.epsilon, " ");
+  std::vector<Operand> tensors;  // of x's sizes; of combine, one for all: parts and channels
+  if (p.pass == Pass::combine)
+    tensors.push_back({"x", p.type, p.dims, dense_operand_strides(KILN_TENSOR_NCHW, p.dims)});
+  for (const Operand& operand : operands_of(p))
+    for (const std::string_view name : {"x", "residual", "y", "dy", "dresidual", "dx"})
+      if (operand.name == name) tensors.push_back(operand);
+  return flags + print_operand_flags(tensors, p.rank) + print_shapes(tensors, p.rank);
+}
+
+}  // namespace kiln

@@ -1,0 +1,102 @@
+// The canonical normalization problem.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "problem/activation.hpp"
+#include "problem/tensor/operand.hpp"
+
+namespace kiln {
+
+enum class NormalizationPass : std::uint8_t {
+  training,
+  inference,
+  apply,
+  backward,
+  moments,
+  combine
+};
+
+// Batch normalization: statistics of each channel, over images and space. With n elements a
+// channel, m their mean, M2 the sum of (x - m)^2, s = 1 / sqrt(M2 / n + epsilon) and p = (x - m) *
+// s
+// * scale + bias + residual:
+//   training    y = alpha * act(p) + beta * y; m and s are results, and
+//               running_mean += factor * (m - running_mean), running_variance likewise with
+//               M2 / (n - 1)
+//   inference   the same y with m and M2 / n that are given
+//   apply       the same y with m and s that are given
+//   backward    with g = dy * act'(p): dbias = sum of g, dscale = sum of g (x - m) s, dresidual =
+//   g,
+//               dx = alpha * scale * s * (g - dbias / n - (x - m) s * dscale / n) + beta * dx; or,
+//               frozen, alpha * scale * s * g + beta * dx, as m and s do not depend on x
+//   moments     n, m and M2 of each channel
+//   combine     those of all parts of a batch from those of each, and what training makes of them
+// alpha, beta and factor are arguments of an execution; factor is its alpha2.
+struct NormalizationProblem {
+  DataType type = KILN_DATA_FLOAT;
+  NormalizationPass pass = NormalizationPass::training;
+  int rank = 2;           // dimensions of space, after folding; 0 for tensors {N, C}
+  bool affine = true;     // there are scale and bias; else 1 and 0
+  bool running = true;    // training and combine update running statistics
+  bool residual = false;  // it is added before the activation
+  bool frozen = false;    // backward: m and s are constants
+  double epsilon = 1e-5;
+  Activation activation;
+  Dims dims{};  // {N, C, depth, height, width}; of combine {parts, C, 1, 1, 1}
+  // In elements. dy and dx: of backward, whose y there is none.
+  Dims x_strides{}, residual_strides{}, y_strides{}, dy_strides{}, dresidual_strides{},
+      dx_strides{};
+
+  DataType parameter_type() const;  // of scale, bias and statistics: the compute type
+  std::int64_t count() const;       // elements of a channel
+
+  friend bool operator==(const NormalizationProblem&, const NormalizationProblem&) = default;
+};
+
+// What a descriptor holds.
+struct NormalizationSpec {
+  bool affine = true, running = true, frozen = false;
+  double epsilon = 1e-5;
+  Activation activation;
+};
+
+// Throws BAD_PARAM naming epsilon or the activation's field.
+void check_normalization(const NormalizationSpec& spec);
+
+// x, y, residual and the gradients have the same type and sizes, of at least two dimensions;
+// residual and dresidual may be null. Throw BAD_PARAM naming the tensor that does not fit, and in
+// training a channel of fewer than two elements, whose variance has no unbiased estimate.
+NormalizationProblem make_normalization_training(const NormalizationSpec& spec, const Tensor& x,
+                                                 const Tensor* residual, const Tensor& y);
+NormalizationProblem make_normalization_inference(const NormalizationSpec& spec, const Tensor& x,
+                                                  const Tensor* residual, const Tensor& y);
+NormalizationProblem make_normalization_apply(const NormalizationSpec& spec, const Tensor& x,
+                                              const Tensor* residual, const Tensor& y);
+// dresidual is given where residual is.
+NormalizationProblem make_normalization_backward(const NormalizationSpec& spec, const Tensor& x,
+                                                 const Tensor* residual, const Tensor& dy,
+                                                 const Tensor* dresidual, const Tensor& dx);
+
+// x has at least two dimensions.
+NormalizationProblem make_normalization_moments(const Tensor& x);
+// Of `parts` moments of `channels` channels of a tensor of `type`.
+NormalizationProblem make_normalization_combine(const NormalizationSpec& spec, DataType type,
+                                                std::int64_t parts, std::int64_t channels);
+
+// Those that the problem has of:
+//   training    x, scale, bias, residual, running_mean, running_variance, mean, deviation, y
+//   inference   x, scale, bias, mean, variance, residual, y
+//   apply       x, scale, bias, mean, deviation, residual, y
+//   backward    x, scale, bias, mean, deviation, residual, dy, dscale, dbias, dresidual, dx
+//   moments     x, moments
+//   combine     parts, running_mean, running_variance, mean, deviation, moments
+// "deviation" is s, the inverse deviation. Those of a channel are dense, in parameter_type(), and
+// "moments" too: all n, all m, all M2; "parts" are moments one after another.
+std::vector<Operand> operands_of(const NormalizationProblem& problem);
+
+// The arguments of `kiln norm`: "--dir bwd --act relu --residual --dt f16 --layout nhwc 16x64x8x8".
+std::string to_line(const NormalizationProblem& problem);
+
+}  // namespace kiln
