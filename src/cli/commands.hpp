@@ -5,23 +5,21 @@
 
 #include <functional>
 
-namespace CLI {
-class App;
-}
-
 namespace kiln::cli {
+
+class Command;  // cli/options.hpp
 
 using Run = std::function<int()>;
 
-void add_run_commands(CLI::App& app, Run& run);  // conv, local, pool, act, softmax, norm, tensor
-void add_bench_command(CLI::App& app, Run& run);
-void add_info_command(CLI::App& app, Run& run);
-void add_doctor_command(CLI::App& app, Run& run);
-void add_inspect_command(CLI::App& app, Run& run);
-void add_tune_command(CLI::App& app, Run& run);
-void add_fit_command(CLI::App& app, Run& run);
-void add_prewarm_command(CLI::App& app, Run& run);
-void add_cache_command(CLI::App& app, Run& run);
-void add_bundle_command(CLI::App& app, Run& run);
+void add_run_commands(Command app, Run& run);  // conv, local, pool, act, softmax, norm, tensor
+void add_bench_command(Command app, Run& run);
+void add_info_command(Command app, Run& run);
+void add_doctor_command(Command app, Run& run);
+void add_inspect_command(Command app, Run& run);
+void add_tune_command(Command app, Run& run);
+void add_fit_command(Command app, Run& run);
+void add_prewarm_command(Command app, Run& run);
+void add_cache_command(Command app, Run& run);
+void add_bundle_command(Command app, Run& run);
 
 }  // namespace kiln::cli

@@ -1,11 +1,10 @@
 // kiln: operations from the command line, generated kernels to look at, and the kernel cache.
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 #include "cli/printable.hpp"
-#include "cli/usage.hpp"
 #include "cli/usage_error.hpp"
 #include "cli/version.hpp"
 #include "core/error.hpp"
@@ -22,12 +21,11 @@ int complain(const std::string& sentence, int status) {
 }
 
 int run_program(int argc, char** argv) {
-  CLI::App app("Deep-learning primitives whose GPU kernels are generated for exactly the problem.");
-  app.name("kiln");
-  app.set_version_flag("--version", version_line(),
-                       "Print version, commit and CUDA toolkit, and exit");
-  app.set_help_all_flag("--help-all", "Print the help of every command and exit");
-  app.require_subcommand(0, 1);
+  CommandLine line(
+      "kiln", "Deep-learning primitives whose GPU kernels are generated for exactly the problem.",
+      version_line());
+  const Command app = line.program();
+  app.at_most_one_command();
   Run run;
   add_run_commands(app, run);
   add_bench_command(app, run);
@@ -45,13 +43,7 @@ int run_program(int argc, char** argv) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 takes a vector
-  try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return complain(usage_sentence(app, error), 2);
-  }
+  if (!line.parse(std::move(words))) return 0;  // --help, --version
   if (!run) {
     throw UsageError(
         "no command; expected conv, local, pool, act, softmax, norm, tensor, bench, tune, fit, info, "

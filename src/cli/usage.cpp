@@ -38,46 +38,20 @@ std::string nearest(const std::string& word, const std::vector<std::string>& nam
   return best;
 }
 
-// The command that the line got to: "kiln cache prune".
-const CLI::App& command_of(const CLI::App& app, std::string& path) {
-  path += app.get_name();
-  const std::vector<CLI::App*> below = app.get_subcommands();
-  if (below.empty()) return app;
-  path += " ";
-  return command_of(*below.back(), path);
-}
-
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
-std::vector<std::string> command_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* each : command.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(each->get_name());
-  return names;
-}
-
 }  // namespace
 
-std::string usage_sentence(const CLI::App& app, const CLI::ParseError& error) {
-  std::string path;
-  const CLI::App& command = command_of(app, path);
-  const std::string help = cat("; see ", path, " --help");
-  const std::vector<std::string> unknown = app.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || unknown.empty())
-    return error.what() + help;
-  const bool is_option = unknown[0].starts_with('-');
-  const std::string word = unknown[0].substr(0, unknown[0].find('='));
-  const std::vector<std::string> names = is_option ? option_names(command) : command_names(command);
+std::string usage_sentence(const Misuse& misuse) {
+  const std::string help = cat("; see ", misuse.command, " --help");
+  if (misuse.unknown.empty()) return misuse.fault + help;
+  const bool is_option = misuse.unknown[0].starts_with('-');
+  const std::string word = misuse.unknown[0].substr(0, misuse.unknown[0].find('='));
+  const std::vector<std::string>& names = is_option ? misuse.options : misuse.commands;
   const std::string meant = nearest(word, names);
   const char* const kind = is_option ? " is no option of " : " is no command of ";
   if (!is_option && names.empty()) return cat(word, " is one argument too many", help);
-  if (meant.empty()) return cat(word, kind, path, help);
-  return cat(word, kind, path, "; did you mean ", meant, "? See ", path, " --help");
+  if (meant.empty()) return cat(word, kind, misuse.command, help);
+  return cat(word, kind, misuse.command, "; did you mean ", meant, "? See ", misuse.command,
+             " --help");
 }
 
 }  // namespace kiln::cli

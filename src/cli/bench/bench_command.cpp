@@ -1,7 +1,7 @@
 // kiln bench: measures Kiln and other installed libraries in the same run.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +12,7 @@
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "compile/compiler.hpp"
 #include "core/error.hpp"
@@ -157,62 +158,61 @@ int run(Options options) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, Run& run_command) {
+void add_bench_command(Command app, Run& run_command) {
   auto options = std::make_shared<Options>();
   Selection& selection = options->selection;
-  CLI::App& command = *app.add_subcommand(
+  const Command command = app.add_command(
       "bench", "Time problems beside cuDNN, cuBLAS and the chip's ceilings, in one run");
   const auto list = [&](const std::string& flag, std::vector<std::string>& values,
                         const std::string& help) {
-    return command.add_option(flag, values, help)->delimiter(',');
+    return command.add_option(flag, values, help).delimiter(',');
   };
   list("--suite", selection.suites,
        "paper, resnet50, vgg16: convolutions; memory: operations that memory bounds; latency: host "
        "time of plans and calls (default: paper, latency and memory, or the file of --batch)")
-      ->check(CLI::IsMember(suite_names));
+      .one_of(suite_names);
   command
       .add_option("--batch", options->batch,
                   "File of convolutions, one a line, as a suite of its own (see kiln conv --help)")
-      ->type_name("FILE");
+      .type_name("FILE");
   list("--layers", selection.layers, "Only layers with one of these in their names");
   list("--dir", selection.directions,
        "Passes of convolutions (default: all of paper, fwd of the others)")
-      ->check(CLI::IsMember(direction_names));
+      .one_of(direction_names);
   list("--dt", selection.types, "Data types (default: f32, and f16 too in memory)")
-      ->check(CLI::IsMember(type_names));
+      .one_of(type_names);
   list("--layout", selection.layouts, "Layouts (default: nchw, and nhwc too in memory)")
-      ->check(CLI::IsMember(layout_names));
+      .one_of(layout_names);
   list("--math", selection.maths,
        "Of f32 convolutions: strict, default (an error no worse than FMA units'), tf32; what the "
        "peers may do (default: default)")
-      ->check(CLI::IsMember(math_names));
+      .one_of(math_names);
   command.add_option("--mb", selection.batches, "Batch sizes (default: the suite's own)")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  list("--against", options->against, "Peers to open: cudnn, cublas")
-      ->check(CLI::IsMember({"cudnn", "cublas"}));
+      .delimiter(',')
+      .positive();
+  list("--against", options->against, "Peers to open: cudnn, cublas").one_of({"cudnn", "cublas"});
   command.add_option("--cudnn", options->cudnn, "The libcudnn file (default: it is searched for)")
-      ->envname("KILN_CUDNN");
+      .environment("KILN_CUDNN");
   command
       .add_option("--cublas", options->cublas, "The libcublas file (default: it is searched for)")
-      ->envname("KILN_CUBLAS");
+      .environment("KILN_CUBLAS");
   command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
   command.add_option("--samples", options->settings.samples, "Timings of each contestant")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+      .range(1, 10000)
+      .show_default();
   command
       .add_option("--warm-up", options->settings.warm_up,
                   "Milliseconds of work before a contestant's first sample")
-      ->check(CLI::Range(0.0, 10000.0))
-      ->capture_default_str();
+      .range(0.0, 10000.0)
+      .show_default();
   command
       .add_option("--time-limit", options->time_limit,
                   "Seconds after which no further case begins; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--csv", options->csv, "Write all rows there")->type_name("FILE");
-  command.add_option("--json", options->json, "Write all rows there")->type_name("FILE");
-  command.add_option("--seed", options->seed, "Seed of the random data")->capture_default_str();
+      .not_negative()
+      .show_default();
+  command.add_option("--csv", options->csv, "Write all rows there").type_name("FILE");
+  command.add_option("--json", options->json, "Write all rows there").type_name("FILE");
+  command.add_option("--seed", options->seed, "Seed of the random data").show_default();
   command.add_flag("--no-check", options->no_check,
                    "Leave out the comparison with the double-precision reference");
   command.add_flag("--list", options->list, "List the cases and measure nothing; needs no GPU");
@@ -225,7 +225,8 @@ void add_bench_command(CLI::App& app, Run& run_command) {
       "copy and fma\npeak, what the chip can do. The samples of all of them alternate. 1.30x: "
       "Kiln's rate "
       "is 1.30 times\nthat row's. rel: root mean square of the error, relative to the result's.");
-  command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
+  command.when_parsed(
+      [options, &run_command] { run_command = [options] { return run(*options); }; });
 }
 
 }  // namespace kiln::cli

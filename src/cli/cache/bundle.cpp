@@ -1,5 +1,4 @@
 // kiln bundle: files of many kernels, made by `kiln prewarm --bundle`.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "cli/cache/entries.hpp"
 #include "cli/commands.hpp"
 #include "cli/format.hpp"
+#include "cli/options.hpp"
 #include "cli/printable.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
@@ -200,39 +200,40 @@ int merge(const Options& options) {
 
 }  // namespace
 
-void add_bundle_command(CLI::App& app, Run& run_command) {
-  CLI::App& command =
-      *app.add_subcommand("bundle", "Files of many kernels, as `kiln prewarm --bundle` makes them");
-  command.require_subcommand(0, 1);
-  command.callback([&command, &run_command] {
-    if (!command.get_subcommands().empty()) return;
+void add_bundle_command(Command app, Run& run_command) {
+  const Command command =
+      app.add_command("bundle", "Files of many kernels, as `kiln prewarm --bundle` makes them");
+  command.at_most_one_command();
+  command.when_parsed([command, &run_command] {
+    if (command.names_command()) return;
     run_command = []() -> int {
       throw UsageError("no bundle command; expected ls, verify, diff, extract or merge");
     };
   });
   auto options = std::make_shared<Options>();
   const auto add = [&](const char* name, const char* what, int (*body)(const Options&)) {
-    CLI::App& sub = *command.add_subcommand(name, what);
-    sub.callback([=, &run_command] { run_command = [=] { return body(*options); }; });
-    return &sub;
+    const Command sub = command.add_command(name, what);
+    sub.when_parsed([=, &run_command] { run_command = [=] { return body(*options); }; });
+    return sub;
   };
   add("ls", "Provenance and kernels: key, size, architecture, problem", list)
-      ->add_option("FILE", options->file)
-      ->required();
+      .add_option("FILE", options->file)
+      .required();
   add("verify", "Read every byte; exit status 1 if any is wrong", verify)
-      ->add_option("FILE", options->files)
-      ->required();
+      .add_option("FILE", options->files)
+      .required();
   add("diff", "Kernels that one of two has (- +), or that differ (!); exit status 1 if any", diff)
-      ->add_option("FILE", options->files)
-      ->expected(2)
-      ->required();
-  CLI::App& take = *add("extract", "Machine code, PTX and source as files of their own", extract);
-  take.add_option("FILE", options->file)->required();
+      .add_option("FILE", options->files)
+      .expected(2)
+      .required();
+  const Command take =
+      add("extract", "Machine code, PTX and source as files of their own", extract);
+  take.add_option("FILE", options->file).required();
   take.add_option("KEY", options->keys, "Beginnings of keys; none: every kernel");
-  take.add_option("-o", options->output, "Write into this folder")->type_name("DIR")->required();
-  CLI::App& join_up = *add("merge", "One bundle of several", merge);
-  join_up.add_option("OUT", options->file)->required();
-  join_up.add_option("FILE", options->files)->required();
+  take.add_option("-o", options->output, "Write into this folder").type_name("DIR").required();
+  const Command join_up = add("merge", "One bundle of several", merge);
+  join_up.add_option("OUT", options->file).required();
+  join_up.add_option("FILE", options->files).required();
 }
 
 }  // namespace kiln::cli

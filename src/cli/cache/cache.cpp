@@ -1,5 +1,4 @@
 // kiln cache: the content of the kernel cache.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -16,6 +15,7 @@
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/options.hpp"
 #include "cli/printable.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
@@ -211,11 +211,11 @@ AskedKernel kernel_of_problem(const std::string& problem, const std::string& arc
           kernel_text(proposal.kernel, device.kind, device.arch)};
 }
 
-void add_cache_command(CLI::App& app, Run& run_command) {
-  CLI::App& command = *app.add_subcommand("cache", "The cache of compiled kernels on disk");
-  command.require_subcommand(0, 1);
-  command.callback([&command, &run_command] {
-    if (!command.get_subcommands().empty()) return;
+void add_cache_command(Command app, Run& run_command) {
+  const Command command = app.add_command("cache", "The cache of compiled kernels on disk");
+  command.at_most_one_command();
+  command.when_parsed([command, &run_command] {
+    if (command.names_command()) return;
     run_command = []() -> int {
       throw UsageError(
           "no cache command; expected path, ls, stat, verify, prune, why, extract or clear");
@@ -223,36 +223,33 @@ void add_cache_command(CLI::App& app, Run& run_command) {
   });
   auto options = std::make_shared<Options>();
   const auto add = [&](const char* name, const char* what, int (*body)(const Options&)) {
-    CLI::App* const sub = command.add_subcommand(name, what);
-    sub->add_flag("--json", options->json, "One JSON object per line");
-    sub->callback([=, &run_command] { run_command = [=] { return body(*options); }; });
+    const Command sub = command.add_command(name, what);
+    sub.add_flag("--json", options->json, "One JSON object per line");
+    sub.when_parsed([=, &run_command] { run_command = [=] { return body(*options); }; });
     return sub;
   };
-  const auto add_arch = [&](CLI::App* sub) {
-    sub->add_option("--arch", options->arch,
-                    "sm_XX, a chip or host (default: the first GPU's, else sm_90a)");
+  const auto add_arch = [&](Command sub) {
+    sub.add_option("--arch", options->arch,
+                   "sm_XX, a chip or host (default: the first GPU's, else sm_90a)");
   };
   add("path", "Its directory", print_path);
   add("ls", "Its entries: key, last use, architecture, size", print_entries);
   add("stat", "How many entries, how large, how old, and what processes counted", print_statistics);
   add("verify", "Read every entry; exit status 1 if any is damaged", verify)
-      ->add_flag("--remove", options->remove, "Remove those that are");
-  CLI::App* const less = add("prune", "Remove the least recently used entries", prune);
-  less->add_option("--max-size", options->max_size,
-                   "Until at most this much is left, as in 512M (default: KILN_CACHE_MAX_SIZE)");
-  less->add_option("--days", options->days, "Entries that were not used for this many days")
-      ->check(CLI::Range(0, 100000));
-  CLI::App* const ask = add("why", "Where a problem's kernel is, or what of its key differs", why);
-  ask->add_option("PROBLEM", options->what, "One word, as logs print it: 'conv --dt f16 mb1ic3...'")
-      ->required();
+      .add_flag("--remove", options->remove, "Remove those that are");
+  const Command less = add("prune", "Remove the least recently used entries", prune);
+  less.add_option("--max-size", options->max_size,
+                  "Until at most this much is left, as in 512M (default: KILN_CACHE_MAX_SIZE)");
+  less.add_option("--days", options->days, "Entries that were not used for this many days")
+      .range(0, 100000);
+  const Command ask = add("why", "Where a problem's kernel is, or what of its key differs", why);
+  ask.add_option("PROBLEM", options->what, "One word, as logs print it: 'conv --dt f16 mb1ic3...'")
+      .required();
   add_arch(ask);
-  CLI::App* const take =
-      add("extract", "A kernel's machine code, PTX and source as files", extract);
-  take->add_option("WHAT", options->what, "The beginning of a key, or a problem as of why")
-      ->required();
-  take->add_option("-o", options->folder, "Write into this folder")
-      ->type_name("DIR")
-      ->capture_default_str();
+  const Command take = add("extract", "A kernel's machine code, PTX and source as files", extract);
+  take.add_option("WHAT", options->what, "The beginning of a key, or a problem as of why")
+      .required();
+  take.add_option("-o", options->folder, "Write into this folder").type_name("DIR").show_default();
   add_arch(take);
   add("clear", "Remove every entry", clear);
 }

@@ -1,6 +1,6 @@
 // kiln prewarm: compiles the kernels of a manifest into the cache, and packs them into a bundle.
 // Needs no GPU.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -14,6 +14,7 @@
 #include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/options.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress.hpp"
 #include "cli/usage_error.hpp"
@@ -207,8 +208,8 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_prewarm_command(CLI::App& app, Run& run_command) {
-  CLI::App& command = *app.add_subcommand(
+void add_prewarm_command(Command app, Run& run_command) {
+  const Command command = app.add_command(
       "prewarm", "Compile the kernels of a manifest into the cache, or a bundle; needs no GPU");
   auto options = std::make_shared<Options>();
   command.footer(
@@ -227,29 +228,30 @@ void add_prewarm_command(CLI::App& app, Run& run_command) {
       .add_option("--arch", options->architectures,
                   "sm_XX, a chip such as h100-pcie, or host; several separated by ','. Default: "
                   "those that the lines name")
-      ->delimiter(',');
+      .delimiter(',');
   command
       .add_option("--device", options->device_files,
                   "A device's description, as `kiln info --describe-device` writes it")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_option("--bundle", options->bundle, "Pack all the kernels into this file")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_option("-j", options->threads, "Compilations at a time")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+      .range(1, 1024)
+      .show_default();
   command.add_option("--mb", options->defaults.batches, "Batch sizes in place of the lines' own")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 1 << 30));
+      .delimiter(',')
+      .range(0, 1 << 30);
   command.add_option("--dt", options->defaults.types, "Data types, several separated by ','")
-      ->delimiter(',')
-      ->check(CLI::IsMember(type_names))
-      ->capture_default_str();
+      .delimiter(',')
+      .one_of(type_names)
+      .show_default();
   command.add_option("--layout", options->defaults.layouts, "Layouts, several separated by ','")
-      ->delimiter(',')
-      ->check(CLI::IsMember(layout_names))
-      ->capture_default_str();
+      .delimiter(',')
+      .one_of(layout_names)
+      .show_default();
   add_line_info_flag(command);
-  command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
+  command.when_parsed(
+      [options, &run_command] { run_command = [options] { return run(*options); }; });
 }
 
 }  // namespace kiln::cli

@@ -1,10 +1,10 @@
 #include "cli/device/device_options.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
+#include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "engines/engine.hpp"
@@ -12,12 +12,12 @@
 
 namespace kiln::cli {
 
-void add_terms_options(CLI::App& app, Terms& terms) {
+void add_terms_options(Command app, Terms& terms) {
   app.add_option("--workspace", terms.workspace,
                  "Bytes of device memory that kernels may use as workspace")
-      ->capture_default_str();
+      .show_default();
   app.add_option("--engine", terms.only_engine, "Use this engine alone")
-      ->transform([](const std::string& given) { return std::string(engine_name(given)); }, "");
+      .replace([](const std::string& given) { return std::string(engine_name(given)); });
 }
 
 void check_engine(const std::string& name) {
@@ -73,9 +73,9 @@ bool is_architecture_name(std::string_view text) {
          (text.empty() || (text.size() == 1 && text[0] >= 'a' && text[0] <= 'z'));
 }
 
-void add_line_info_flag(CLI::App& app) {
+void add_line_info_flag(Command app) {
   // The library reads the environment when the command runs, after its options are parsed.
-  app.add_flag_callback(
+  app.add_flag(
       "--lineinfo", [] { setenv("KILN_LINEINFO", "1", 1); },
       "Compile kernels with line information, for profilers; they have cache entries of their own");
 }

@@ -8,14 +8,12 @@
 #include "device/device.hpp"
 #include "engines/choice.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace kiln::cli {
 
+class Command;  // cli/options.hpp
+
 // Adds --workspace and --engine. An engine's former name is replaced by its present one.
-void add_terms_options(CLI::App& app, Terms& terms);
+void add_terms_options(Command app, Terms& terms);
 
 // Throws UsageError if no engine has that name. "" stands for every engine and passes.
 void check_engine(const std::string& name);
@@ -35,6 +33,6 @@ DeviceDescription architecture_of(const std::string& arch);
 bool is_architecture_name(std::string_view text);
 
 // Adds --lineinfo, which sets KILN_LINEINFO=1.
-void add_line_info_flag(CLI::App& app);
+void add_line_info_flag(Command app);
 
 }  // namespace kiln::cli

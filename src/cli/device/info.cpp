@@ -1,5 +1,4 @@
 // kiln info: this machine's GPUs, compilers and cache. Needs neither GPU nor driver nor compiler.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +7,7 @@
 #include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
+#include "cli/options.hpp"
 #include "cli/version.hpp"
 #include "compile/compiler.hpp"
 #include "core/config.hpp"
@@ -194,21 +194,21 @@ int describe_device(const std::string& name) {
 
 }  // namespace
 
-void add_info_command(CLI::App& app, Run& run_command) {
-  CLI::App& command =
-      *app.add_subcommand("info", "Devices, compilers, cache and environment of this machine");
+void add_info_command(Command app, Run& run_command) {
+  const Command command =
+      app.add_command("info", "Devices, compilers, cache and environment of this machine");
   auto device = std::make_shared<std::string>();
-  CLI::Option* const describe =
+  const CommandOption describe =
       command
           .add_option("--describe-device", *device,
                       "Print a device's description instead, for `kiln prewarm --device`: cuda, "
                       "cuda:N (default: the first GPU), or an architecture or chip that Kiln knows")
-          ->expected(0, 1)
-          ->type_name("DEVICE");
+          .expected(0, 1)
+          .type_name("DEVICE");
   auto as_json = std::make_shared<bool>(false);
   command.add_flag("--json", *as_json, "One JSON object");
-  command.callback([=, &run_command] {
-    run_command = [=, described = describe->count() > 0] {
+  command.when_parsed([=, &run_command] {
+    run_command = [=, described = describe.given()] {
       return described ? describe_device(*device) : run(*as_json);
     };
   });

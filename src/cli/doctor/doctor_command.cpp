@@ -1,5 +1,4 @@
 // kiln doctor: whether a program written for cuDNN runs on Kiln's library of that interface.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "cli/doctor/cudnn_use.hpp"
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
+#include "cli/options.hpp"
 #include "cli/printable.hpp"
 #include "core/text.hpp"
 
@@ -137,8 +137,8 @@ int run(const std::vector<std::string>& paths, bool as_json) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, Run& run_command) {
-  CLI::App& command = *app.add_subcommand(
+void add_doctor_command(Command app, Run& run_command) {
+  const Command command = app.add_command(
       "doctor",
       "Which functions of cuDNN a program calls, and whether Kiln's library of that interface "
       "serves them; exit status 1 if one is not served");
@@ -146,10 +146,10 @@ void add_doctor_command(CLI::App& app, Run& run_command) {
   command
       .add_option("PROGRAM", *paths,
                   "Programs, shared libraries or object files of Linux, of 64 bits")
-      ->required();
+      .required();
   auto as_json = std::make_shared<bool>(false);
   command.add_flag("--json", *as_json, "One JSON object per line");
-  command.callback([=, &run_command] { run_command = [=] { return run(*paths, *as_json); }; });
+  command.when_parsed([=, &run_command] { run_command = [=] { return run(*paths, *as_json); }; });
 }
 
 }  // namespace kiln::cli

@@ -1,6 +1,6 @@
 // kiln fit: tells how good the cost model's choices among measured candidates are, and fits
 // constants that make them better.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <iostream>
@@ -14,6 +14,7 @@
 #include "cli/fit/fitting.hpp"
 #include "cli/fit/report.hpp"
 #include "cli/format.hpp"
+#include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "core/text.hpp"
 
@@ -129,10 +130,10 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_fit_command(CLI::App& app, Run& run_command) {
+void add_fit_command(Command app, Run& run_command) {
   auto options = std::make_shared<Options>();
   options->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  CLI::App& command = *app.add_subcommand(
+  const Command command = app.add_command(
       "fit", "Compare the cost model with measured candidates, and fit it to them; needs no GPU");
   command.footer(
       "Regret is what the choice takes more than the best one measured, over the best's time. A\n"
@@ -143,27 +144,24 @@ void add_fit_command(CLI::App& app, Run& run_command) {
   command
       .add_option("CANDIDATES", options->files,
                   "Files that `kiln tune --csv` wrote; of two rows for a candidate the last counts")
-      ->required();
-  command.add_option("--chip", options->chip, "The chip that they were measured on")
-      ->capture_default_str();
+      .required();
+  command.add_option("--chip", options->chip, "The chip that they were measured on").show_default();
   command
       .add_option("--family", options->families,
                   "Fit the constants of these families alone: " + join(family_names(), ", "))
-      ->delimiter(',')
-      ->allow_extra_args(false);  // a file may follow
+      .delimiter(',')
+      .single();  // a file may follow
   command.add_option("--leave-out", options->left_out,
                      "Regular expression: leave problems out of the fit, and report them apart, "
                      "where it is found in \"FILE.csv PROBLEM\"");
-  command.add_option("--out", options->out, "Fit, and write the constants there")
-      ->type_name("FILE");
+  command.add_option("--out", options->out, "Fit, and write the constants there").type_name("FILE");
   command
       .add_option("--rows", options->rows,
                   "Write the rows that match a candidate of today there, without other columns")
-      ->type_name("FILE");
-  command.add_option("-j", options->threads, "Threads")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command.callback([options, &run_command] { run_command = [options] { return run(*options); }; });
+      .type_name("FILE");
+  command.add_option("-j", options->threads, "Threads").range(1, 1024).show_default();
+  command.when_parsed(
+      [options, &run_command] { run_command = [options] { return run(*options); }; });
 }
 
 }  // namespace kiln::cli

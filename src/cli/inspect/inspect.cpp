@@ -2,7 +2,6 @@
 // Needs no GPU.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <sstream>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "cli/inspect/diff.hpp"
 #include "cli/inspect/inspect_stage.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 
@@ -118,9 +118,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& app, Run& run_command) {
-  CLI::App& command =
-      *app.add_subcommand("inspect", "Show the kernel that a problem gets; needs no GPU");
+void add_inspect_command(Command app, Run& run_command) {
+  const Command command =
+      app.add_command("inspect", "Show the kernel that a problem gets; needs no GPU");
   auto options = std::make_shared<Options>();
   command
       .add_option("--emit", options->stage,
@@ -129,8 +129,8 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
                   "generated text; ptx; cubin; "
                   "sass, through nvdisasm or cuobjdump; resources: registers, shared memory, "
                   "spills, occupancy")
-      ->check(CLI::IsMember(stage_names))
-      ->capture_default_str();
+      .one_of(stage_names)
+      .show_default();
   command.add_option("--arch", options->architectures,
                      "sm_XX, a chip (h100, h200, a100, ...) or host (default: the first GPU's, "
                      "else sm_90a, an H200); spec, candidates, "
@@ -138,12 +138,12 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   command
       .add_option("--diff", options->diff,
                   "What differs between two problems, or with a PROBLEM between two architectures")
-      ->type_name("A B");
+      .type_name("A B");
   command
       .add_option("--sources", options->sources,
                   "Write the kernel's files into this folder, to be edited and then taken from it "
                   "by KILN_KERNEL_SOURCE_DIR")
-      ->type_name("FOLDER");
+      .type_name("FOLDER");
   add_line_info_flag(command);
   command.add_flag(
       "--json", options->json,
@@ -151,7 +151,7 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   add_terms_options(command, options->terms);
   command.add_option("--step", options->step, "Which of the plan's kernels, from 0");
   command.add_option("-o", options->output, "Write there instead of to standard output")
-      ->type_name("FILE");
+      .type_name("FILE");
   // Each operation is a subcommand with its own flags, as in `kiln inspect pool LINE`. Without a
   // subcommand the line is a convolution's.
   const auto inspect = [&run_command](const std::shared_ptr<Options>& shared,
@@ -164,21 +164,21 @@ void add_inspect_command(CLI::App& app, Run& run_command) {
   std::vector<std::unique_ptr<Operation>> all = operations();
   for (std::unique_ptr<Operation>& each : all) {
     const std::shared_ptr<Operation> operation = std::move(each);
-    CLI::App& sub = *command.add_subcommand(operation->command(),
+    const Command sub = command.add_command(operation->command(),
                                             cat("The kernel of `kiln ", operation->command(), "`"));
     sub.footer(operation->line_help());
-    sub.fallthrough();
+    sub.pass_unknown_to_parent();
     operation->add_flags(sub);
     sub.add_option("PROBLEM", options->line, "One problem, as described below");
-    sub.callback([=] { inspect(options, operation); });
+    sub.when_parsed([=] { inspect(options, operation); });
   }
   const std::shared_ptr<Operation> conv = std::move(operations().front());
   command.footer(conv->line_help());
   conv->add_flags(command);
   command.add_option("PROBLEM", options->line, "One problem, as described below");
-  command.require_subcommand(0, 1);
-  command.callback([=, &command] {
-    if (command.get_subcommands().empty()) inspect(options, conv);
+  command.at_most_one_command();
+  command.when_parsed([=] {
+    if (!command.names_command()) inspect(options, conv);
   });
 }
 

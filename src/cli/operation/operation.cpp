@@ -1,13 +1,12 @@
 #include "cli/operation/operation.hpp"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <charconv>
 #include <sstream>
 
 #include "cli/operation/operations.hpp"
+#include "cli/options.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
-#include "core/split.hpp"
 #include "problem/line/problem_line.hpp"
 
 namespace kiln::cli {
@@ -42,18 +41,6 @@ std::string element_of(const std::string& list, const char* option, std::size_t 
   return values.size() == 1 ? values[0] : values[i];
 }
 
-// Checks each name of a list such as "f32:f16".
-template <class Names>
-CLI::Validator each_of(const Names& names) {
-  const CLI::Validator one = CLI::IsMember(names);
-  return {[one](std::string& list) {
-            for (const std::string_view name : split(list, ':'))
-              if (std::string fault = one(std::string(name)); !fault.empty()) return fault;
-            return std::string();
-          },
-          one.get_description()};
-}
-
 }  // namespace
 
 std::vector<std::unique_ptr<Operation>> operations() {
@@ -72,16 +59,14 @@ Parsed parse_line(const Operation& defaults, const std::string& line_and_comment
   const std::string text(without_comment(line_and_comment));
   if (!text.starts_with("--")) return {defaults.make(text), defaults.name_in(text)};
   const std::unique_ptr<Operation> own = defaults.clone();
-  CLI::App app;
-  app.set_help_flag();  // removes --help, which a line does not have
   std::string line;
-  own->add_flags(app);
-  app.add_option("PROBLEM", line)->required();
-  std::vector<std::string> words = words_of(text);
-  std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
+  const auto declare = [&](Command command) {
+    own->add_flags(command);
+    command.add_option("PROBLEM", line).required();
+  };
   try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
+    parse_words(declare, words_of(text));
+  } catch (const UsageError& error) {
     fail(KILN_STATUS_BAD_PARAM, "the line's flags: ", error.what());
   }
   return {own->make(line), own->name_in(line)};
@@ -140,10 +125,10 @@ void set_strides(Tensor& tensor, const std::string& option, const std::string& t
                 std::span(tensor.strides).first(static_cast<std::size_t>(tensor.rank)));
 }
 
-void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists) {
+void add_type_and_layout(Command app, Operation& operation, Lists lists) {
   const bool types = lists == Lists::of_both || lists == Lists::of_types;
   const bool layouts = lists == Lists::of_both || lists == Lists::of_layouts;
-  CLI::Option* const type = app.add_option(
+  const CommandOption type = app.add_option(
       "--dt", operation.type,
       lists == Lists::of_types
           ? "Data type f32, f64, f16 or bf16 of all operands, or one each for x, w and y: the "
@@ -151,19 +136,19 @@ void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists) {
       : types ? "Data type f32, f64, f16 or bf16 of all operands; of --op copy also one each for x "
                 "and y, as in f32:f16"
               : "Data type of all operands");
-  CLI::Option* const layout =
+  const CommandOption layout =
       app.add_option("--layout", operation.layout,
                      layouts ? "Layout nchw or nhwc: of all operands, or one each, as in nchw:nhwc"
                              : "Layout of all operands");
-  type->check(types ? each_of(type_names) : CLI::IsMember(type_names));
-  layout->check(layouts ? each_of(layout_names) : CLI::IsMember(layout_names));
-  type->capture_default_str();
-  layout->capture_default_str();
+  types ? type.each_of(type_names) : type.one_of(type_names);
+  layouts ? layout.each_of(layout_names) : layout.one_of(layout_names);
+  type.show_default();
+  layout.show_default();
 }
 
-void ActivationOptions::add_to(CLI::App& app, const std::string& help) {
+void ActivationOptions::add_to(Command app, const std::string& help) {
   app.add_option("--act", mode, cat(help, ": ", alternatives(names_of<kilnActivationMode_t>())))
-      ->capture_default_str();
+      .show_default();
   app.add_option(
       "--coef", coefficient,
       "Ceiling of clipped_relu (6 if left out), slope of leaky_relu (0.01), alpha of elu "
@@ -189,11 +174,11 @@ StrideOptions::StrideOptions(const std::vector<std::string>& names) {
   for (const std::string& name : names) texts.emplace_back(name, "");
 }
 
-void StrideOptions::add_to(CLI::App& app) {
+void StrideOptions::add_to(Command app) {
   for (auto& [name, text] : texts)
     app.add_option("--" + name + "-strides", text,
                    "Strides in elements instead of the layout's, outermost first")
-        ->type_name("A:B:...");
+        .type_name("A:B:...");
 }
 
 void StrideOptions::apply(Tensor& tensor, const std::string& name) const {

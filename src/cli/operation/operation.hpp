@@ -10,14 +10,12 @@
 
 #include "problem/problem.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace kiln::cli {
 
 inline const std::vector<std::string> type_names = names_of<DataType>();
 inline const std::vector<std::string> layout_names = names_of<kilnTensorFormat_t>();
+
+class Command;  // cli/options.hpp
 
 class Operation {
  public:
@@ -27,7 +25,7 @@ class Operation {
   virtual const char* command() const = 0;
   virtual const char* summary() const = 0;
   virtual const char* line_help() const = 0;  // the text of --help about problem lines
-  virtual void add_flags(CLI::App& app) = 0;  // bound to this object, which must outlive the app
+  virtual void add_flags(Command app) = 0;    // bound to this object, which must outlive it
   virtual Problem make(const std::string& line) const = 0;              // throws BAD_PARAM
   virtual std::string name_in(const std::string&) const { return ""; }  // n"..." in a line
 
@@ -65,13 +63,13 @@ void set_strides(Tensor& tensor, const std::string& option, const std::string& t
 
 // Adds --dt and --layout. Operations whose operands may differ take lists of them.
 enum class Lists { none, of_layouts, of_types, of_both };
-void add_type_and_layout(CLI::App& app, Operation& operation, Lists lists);
+void add_type_and_layout(Command app, Operation& operation, Lists lists);
 
 // The flags --act, --coef and --coef2.
 struct ActivationOptions {
   std::string mode;  // its initial value is the default
   std::optional<double> coefficient{}, coefficient2{};
-  void add_to(CLI::App& app, const std::string& help);
+  void add_to(Command app, const std::string& help);
   Activation make() const;  // throws BAD_PARAM
 };
 
@@ -79,7 +77,7 @@ struct ActivationOptions {
 struct StrideOptions {
   std::vector<std::pair<std::string, std::string>> texts;  // name, "a:b:c"
   explicit StrideOptions(const std::vector<std::string>& names);
-  void add_to(CLI::App& app);
+  void add_to(Command app);
   void apply(Tensor& tensor, const std::string& name) const;
 };
 

@@ -1,7 +1,6 @@
 // kiln conv: the three passes of a convolution, and the bias gradient.
-#include <CLI/CLI.hpp>
-
 #include "cli/operation/operations.hpp"
+#include "cli/options.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -30,29 +29,29 @@ class ConvOperation final : public Operation {
            "from the output; with both, the padding after is what the output implies.";
   }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     app.add_option("--dir", direction_,
                    "fwd: y; dgrad: the gradient of x; wgrad: of w; bgrad: of the bias")
-        ->check(CLI::IsMember({"fwd", "dgrad", "wgrad", "bgrad"}))
-        ->capture_default_str();
+        .one_of({"fwd", "dgrad", "wgrad", "bgrad"})
+        .show_default();
     add_type_and_layout(app, *this, Lists::of_types);
     app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
-        ->check(CLI::IsMember({"xcorr", "conv"}))
-        ->capture_default_str();
+        .one_of({"xcorr", "conv"})
+        .show_default();
     app.add_option("--math", math_,
                    "default: tensor cores where their error is no worse than f32's; strict: fused "
                    "multiply-adds alone; tf32: f32 cut to 11 bits")
-        ->check(CLI::IsMember(names_of<kilnMathMode_t>()))
-        ->capture_default_str();
+        .one_of(names_of<kilnMathMode_t>())
+        .show_default();
     app.add_option("--align", alignment_,
                    "Bytes that every operand's address is a multiple of; below 16, kernels go "
                    "element by element")
-        ->capture_default_str();
+        .show_default();
     app.add_flag("--bias", bias_, "Add a bias (fwd, dgrad)");
     app.add_option("--bias-stride", bias_stride_,
                    "Elements from one channel's bias to the next; 0: one for all")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
+        .not_negative()
+        .show_default();
     app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd, dgrad)");
     app.add_flag("--residual-last", residual_last_,
                  "The term that beta scales is added after the activation (fwd, dgrad)");

@@ -1,7 +1,8 @@
 // kiln local: the three passes of a locally connected layer.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/operation/operations.hpp"
+#include "cli/options.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
 #include "problem/line/shape_line.hpp"
@@ -24,21 +25,21 @@ class LocalOperation final : public Operation {
            "  mb32_ic16ih33iw33_oc16oh25ow25_kh9kw9_n\"name\"";
   }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     app.add_option("--dir", direction_, "fwd: y; dgrad: the gradient of x; wgrad: of w")
-        ->check(CLI::IsMember({"fwd", "dgrad", "wgrad"}))
-        ->capture_default_str();
+        .one_of({"fwd", "dgrad", "wgrad"})
+        .show_default();
     add_type_and_layout(app, *this, Lists::of_types);
     app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
-        ->check(CLI::IsMember({"xcorr", "conv"}))
-        ->capture_default_str();
+        .one_of({"xcorr", "conv"})
+        .show_default();
     app.add_option("--align", alignment_, "Bytes that every operand's address is a multiple of")
-        ->capture_default_str();
+        .show_default();
     app.add_option("--weights", order_,
                    "Order of the weights, outermost first: p output pixels, k output channels, c "
                    "input channels, t taps, and n where each image has weights of its own (pkct if "
                    "left out, pktc of nhwc; Keras has ptck)")
-        ->type_name("ORDER");
+        .type_name("ORDER");
     app.add_option("--bias", bias_,
                    "Add a bias (fwd): element, one an output element; channel, one a channel; or a "
                    "shape, 1x16x25x25, each size 1 or the output's");

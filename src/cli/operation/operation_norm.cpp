@@ -2,6 +2,7 @@
 #include <map>
 
 #include "cli/operation/operations.hpp"
+#include "cli/options.hpp"
 #include "core/error.hpp"
 #include "problem/line/shape_line.hpp"
 
@@ -21,18 +22,18 @@ class NormOperation final : public Operation {
            "Of --dir combine it is parts and channels: 8x64";
   }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     app.add_option("--dir", direction_,
                    "fwd: y in training; inference: y from mean and variance; apply: from mean and "
                    "inverse deviation; bwd: the gradients; moments: count, mean and M2 of each "
                    "channel; combine: those of a whole from those of its parts")
-        ->check(CLI::IsMember({"fwd", "inference", "apply", "bwd", "moments", "combine"}))
-        ->capture_default_str();
+        .one_of({"fwd", "inference", "apply", "bwd", "moments", "combine"})
+        .show_default();
     app.add_flag("--no-affine", plain_, "No scale and bias");
     app.add_flag("--no-running", local_, "Training updates no running statistics");
     app.add_flag("--residual", residual_, "Add a tensor before the activation");
     app.add_flag("--frozen", frozen_, "The gradient takes mean and deviation as constants");
-    app.add_option("--epsilon", epsilon_, "Added to the variance")->capture_default_str();
+    app.add_option("--epsilon", epsilon_, "Added to the variance").show_default();
     activation_.add_to(app, "The function applied last");
     add_type_and_layout(app, *this, Lists::of_layouts);
     strides_.add_to(app);

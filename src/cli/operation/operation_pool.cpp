@@ -1,7 +1,6 @@
 // kiln pool: pooling and its gradient.
-#include <CLI/CLI.hpp>
-
 #include "cli/operation/operations.hpp"
+#include "cli/options.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -21,21 +20,21 @@ class PoolOperation final : public Operation {
            "  mb16ic64_ih112oh56_kh3_sh2_ph0_n\"name\"";
   }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     app.add_option("--dir", direction_, "fwd: y; bwd: the gradient of x")
-        ->check(CLI::IsMember({"fwd", "bwd"}))
-        ->capture_default_str();
+        .one_of({"fwd", "bwd"})
+        .show_default();
     app.add_option("--mode", mode_, "The maximum, or an average that counts padding or does not")
-        ->check(CLI::IsMember(names_of<kilnPoolingMode_t>()))
-        ->capture_default_str();
+        .one_of(names_of<kilnPoolingMode_t>())
+        .show_default();
     app.add_option("--nan", nan_, "Whether a NaN is the maximum, or passed over")
-        ->check(CLI::IsMember(names_of<kilnNanPropagation_t>()))
-        ->capture_default_str();
+        .one_of(names_of<kilnNanPropagation_t>())
+        .show_default();
     app.add_option("--overhang", overhang_,
                    "Places beyond the padding that avg_include counts, of each dimension, into "
                    "which the last window reaches: ceil mode, in which padding after is as before, "
                    "has what oh needs beyond that")
-        ->type_name("A:B:...");
+        .type_name("A:B:...");
     add_type_and_layout(app, *this, Lists::of_layouts);
     strides_.add_to(app);
   }

@@ -1,7 +1,8 @@
 // kiln act, kiln softmax, kiln tensor: operations whose problem lines are shapes.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/operation/operations.hpp"
+#include "cli/options.hpp"
 #include "core/error.hpp"
 #include "problem/line/shape_line.hpp"
 
@@ -57,12 +58,12 @@ class ShapeOperation : public Operation {
     return out;
   }
 
-  void add_direction(CLI::App& app) {
+  void add_direction(Command app) {
     app.add_option("--dir", direction_, "fwd: y; bwd: the gradient of x")
-        ->check(CLI::IsMember({"fwd", "bwd"}))
-        ->capture_default_str();
+        .one_of({"fwd", "bwd"})
+        .show_default();
   }
-  void add_operands(CLI::App& app, Lists lists = Lists::of_layouts) {
+  void add_operands(Command app, Lists lists = Lists::of_layouts) {
     add_type_and_layout(app, *this, lists);
     strides_.add_to(app);
   }
@@ -83,7 +84,7 @@ class ActOperation final : public ShapeOperation {
   const char* summary() const override { return "Run activations: check them, time them"; }
   const char* line_help() const override { return shape_help; }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     add_direction(app);
     activation_.add_to(app, "The function");
     add_operands(app);
@@ -115,15 +116,15 @@ class SoftmaxOperation final : public ShapeOperation {
   const char* summary() const override { return "Run softmax: check it, time it"; }
   const char* line_help() const override { return shape_help; }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     add_direction(app);
     app.add_option("--algorithm", algorithm_,
                    "With the hardware's exp, an accurate one, or the log")
-        ->check(CLI::IsMember(names_of<kilnSoftmaxAlgorithm_t>()))
-        ->capture_default_str();
+        .one_of(names_of<kilnSoftmaxAlgorithm_t>())
+        .show_default();
     app.add_option("--over", over_, "Over the channels of each location, or over each image")
-        ->check(CLI::IsMember(names_of<kilnSoftmaxMode_t>()))
-        ->capture_default_str();
+        .one_of(names_of<kilnSoftmaxMode_t>())
+        .show_default();
     add_operands(app);
   }
 
@@ -156,14 +157,14 @@ class TensorOperation final : public ShapeOperation {
   }
   const char* line_help() const override { return shape_help; }
 
-  void add_flags(CLI::App& app) override {
+  void add_flags(Command app) override {
     app.add_option("--op", op_,
                    "copy: y = alpha x + beta y, between layouts and types, x broadcast where its "
                    "size is 1; fill: y = alpha + beta y; add, sub, mul, div, min, max, eq, ne, lt, "
                    "le, gt, ge of a and b into c; reduce_sum, reduce_mean, reduce_mul, reduce_max, "
                    "reduce_min, reduce_amax, reduce_norm1, reduce_norm2 of a into c")
-        ->check(CLI::IsMember(operations()))
-        ->capture_default_str();
+        .one_of(operations())
+        .show_default();
     add_operands(app, Lists::of_both);
   }
 

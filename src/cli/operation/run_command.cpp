@@ -1,5 +1,5 @@
 // kiln conv, local, pool, act, softmax, norm, tensor: run problems, check them, time them.
-#include <CLI/CLI.hpp>
+#include <array>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -11,6 +11,7 @@
 #include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
 #include "cli/operation/run.hpp"
+#include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
@@ -129,11 +130,11 @@ std::uint64_t fresh_seed() {
   return device();
 }
 
-void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation> operation) {
+void add_run_command(Command app, Run& run_command, std::unique_ptr<Operation> operation) {
   auto options = std::make_shared<Options>();
   options->operation = std::move(operation);
   Operation& own = *options->operation;
-  CLI::App& command = *app.add_subcommand(own.command(), own.summary());
+  const Command command = app.add_command(own.command(), own.summary());
   RunSettings& settings = options->settings;
   settings.seed = fresh_seed();
   command.footer(own.line_help());
@@ -142,35 +143,34 @@ void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation>
       .add_option("--batch", options->batch,
                   "File of problems, one a line, which may begin with flags of its own; blank "
                   "lines, # comments and lines that are a flag alone are skipped")
-      ->type_name("FILE");
+      .type_name("FILE");
   own.add_flags(command);
   command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
-  command.add_option("--alpha", settings.scalars.alpha, "Factor of the result")
-      ->capture_default_str();
+  command.add_option("--alpha", settings.scalars.alpha, "Factor of the result").show_default();
   command
       .add_option("--beta", settings.scalars.beta,
                   "Factor of the output's previous content, which is added; 0: it is not read")
-      ->capture_default_str();
+      .show_default();
   if (std::string_view(own.command()) == "tensor")
-    command.add_option("--alpha2", settings.scalars.alpha2, "Factor of b")->capture_default_str();
+    command.add_option("--alpha2", settings.scalars.alpha2, "Factor of b").show_default();
   if (std::string_view(own.command()) == "norm")
     command
         .add_option("--alpha2", settings.scalars.alpha2,
                     "Share that a batch has in the running statistics")
-        ->capture_default_str();
+        .show_default();
   command.add_flag("--check", settings.check,
                    "Compare with the double-precision reference; large outputs by a sample");
   command.add_option("--repeat", settings.repeat, "Timed executions; the median is printed")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+      .range(1, 1000000)
+      .show_default();
   add_terms_options(command, settings.finalize.terms);
-  command.add_flag_callback(
+  command.add_flag(
       "--no-cache", [options] { options->settings.finalize.caching = Caching::bypass; },
       "Compile anew; neither read nor write a cache");
   command.add_option("--seed", settings.seed, "Seed of the random data (default: a new one)");
   command.add_flag("--json", options->json,
                    "One JSON object per line; counts go to standard error");
-  command.callback([options, &run_command] {
+  command.when_parsed([options, &run_command] {
     if (options->lines.empty() && options->batch.empty()) {
       throw UsageError("no problem to run; expected PROBLEM... or --batch FILE");
     }
@@ -180,7 +180,7 @@ void add_run_command(CLI::App& app, Run& run_command, std::unique_ptr<Operation>
 
 }  // namespace
 
-void add_run_commands(CLI::App& app, Run& run) {
+void add_run_commands(Command app, Run& run) {
   std::vector<std::unique_ptr<Operation>> all = operations();
   for (std::unique_ptr<Operation>& operation : all) add_run_command(app, run, std::move(operation));
 }

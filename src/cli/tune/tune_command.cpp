@@ -1,6 +1,6 @@
 // kiln tune: measures the candidates of given problems, and remembers the fastest one of each for
 // later plans.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <set>
@@ -12,6 +12,7 @@
 #include "cli/files.hpp"
 #include "cli/format.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/tune/tuner.hpp"
 #include "cli/usage_error.hpp"
@@ -108,12 +109,12 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_tune_command(CLI::App& app, Run& run_command) {
+void add_tune_command(Command app, Run& run_command) {
   auto options = std::make_shared<Options>();
   options->settings.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   bench::Selection& selection = options->selection;
-  CLI::App& command = *app.add_subcommand(
-      "tune", "Measure all candidates of problems; plans then take the fastest");
+  const Command command =
+      app.add_command("tune", "Measure all candidates of problems; plans then take the fastest");
   command.footer(
       "Problems are lines as `kiln prewarm` takes them: \"conv --dt f16 mb1_ic64ih56oc64kh3ph1\".\n"
       "Time goes into what differs: candidates predicted to take more than --within times the "
@@ -125,30 +126,29 @@ void add_tune_command(CLI::App& app, Run& run_command) {
   command
       .add_option("--batch", options->batch,
                   "File of problems, one a line, as `kiln prewarm` reads")
-      ->type_name("FILE");
+      .type_name("FILE");
   const auto list = [&](const std::string& flag, std::vector<std::string>& values,
                         const std::string& help) {
-    return command.add_option(flag, values, help)->delimiter(',');
+    return command.add_option(flag, values, help).delimiter(',');
   };
   list("--suite", selection.suites, "The benchmark's: paper, resnet50, vgg16, memory")
-      ->check(CLI::IsMember({"paper", "resnet50", "vgg16", "memory"}));
+      .one_of({"paper", "resnet50", "vgg16", "memory"});
   list("--layers", selection.layers, "Only layers of the suites with one of these in their names");
   list("--dir", selection.directions, "Passes of the suites: fwd, dgrad, wgrad")
-      ->check(CLI::IsMember(bench::direction_names));
+      .one_of(bench::direction_names);
   list("--math", selection.maths, "Math modes of f32 in the suites: strict, default, tf32")
-      ->check(CLI::IsMember(bench::math_names));
-  list("--dt", selection.types, "Data types (default: f32)")->check(CLI::IsMember(type_names));
-  list("--layout", selection.layouts, "Layouts (default: nchw)")
-      ->check(CLI::IsMember(layout_names));
+      .one_of(bench::math_names);
+  list("--dt", selection.types, "Data types (default: f32)").one_of(type_names);
+  list("--layout", selection.layouts, "Layouts (default: nchw)").one_of(layout_names);
   command.add_option("--mb", selection.batches, "Batch sizes (default: the lines' own)")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      .delimiter(',')
+      .positive();
   command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
   command
       .add_option("--engine", options->settings.engines,
                   "Candidates of these engines alone; plans then take the fastest of them")
-      ->delimiter(',')
-      ->allow_extra_args(false);  // a problem may follow
+      .delimiter(',')
+      .single();  // a problem may follow
   command.add_option("--workspace", options->settings.workspace,
                      "Bytes of workspace that kernels may use, at most 16 MB; for plans granted as "
                      "many (default: 0)");
@@ -156,26 +156,26 @@ void add_tune_command(CLI::App& app, Run& run_command) {
       .add_option(
           "--within", options->settings.within,
           "Leave out candidates predicted to take more than this many times the best prediction")
-      ->check(CLI::Range(1.0, 1e6))
-      ->capture_default_str();
+      .range(1.0, 1e6)
+      .show_default();
   command.add_option("--samples", options->settings.full.samples, "Timings of each candidate")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+      .range(1, 10000)
+      .show_default();
   command
       .add_option("--warm-up", options->settings.full.warm_up,
                   "Milliseconds of work before a candidate's first sample")
-      ->check(CLI::Range(0.0, 10000.0))
-      ->capture_default_str();
+      .range(0.0, 10000.0)
+      .show_default();
   command.add_option("-j", options->settings.threads, "Compilations at a time")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+      .range(1, 1024)
+      .show_default();
   command
       .add_option("--time-limit", options->time_limit,
                   "Seconds after which no further problem begins; 0: none")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("--csv", options->csv, "Write all candidates there")->type_name("FILE");
-  command.callback([options, &run_command] {
+      .not_negative()
+      .show_default();
+  command.add_option("--csv", options->csv, "Write all candidates there").type_name("FILE");
+  command.when_parsed([options, &run_command] {
     if (options->lines.empty() && options->batch.empty() && options->selection.suites.empty())
       throw UsageError("no problem to tune; expected PROBLEM..., --batch FILE or --suite NAME");
     run_command = [options] { return run(*options); };
