@@ -88,13 +88,15 @@ pack_programs() {
     {
       echo src/kiln
       grep -oE "build/[^' ]+" gpu_tests.txt | sed 's:^build/::' | sort -u
-      find src -name 'libkiln*.so*'
+      find src -name 'libkiln*.so*' ! -path 'src/torch/*' -o -path 'src/cudnn/lib/*' ! -type d
     } | sort -u | while read -r file; do
       [[ $file == *:* || -d $file ]] && continue  # folders, for the loader
       [[ -f $file ]] || die "build/gpu_tests.txt names $file, which gpu_test_list does not build"
       mkdir -p "$stage/$(dirname "$file")"
       if [[ -L $file ]]; then cp -P "$file" "$stage/$file"; else strip -o "$stage/$file" "$file"; fi
-    done
+      # Libraries from elsewhere than where every machine has its own, such as the CUDA runtime's.
+      ldd "$file" | awk '$3 ~ /^\// && $3 !~ /^\/(usr\/)?lib/ && $1 !~ /^libkiln/ { print $3 }'
+    done | sort -u | xargs -r cp -t "$stage/src"
     cp gpu_tests.txt "$stage"
   )
   pack programs "$stage" .
@@ -109,21 +111,12 @@ list_pieces() {
 
 # ---- on the GPU's machine ---------------------------------------------------------------------
 
-# One line of gpu_tests.txt is a name, a tab and a command, longest first. No CTest: it may be missing
-# here. A suite of ops_tests is run case by case, for one after the other they would take minutes
-# while other cores wait.
+# One line is a name, a tab and a command, as in gpu_tests.txt. No CTest: it may be missing here.
+# Programs come first, for each is one process; then the suites of ops_tests, case by case, for one
+# after the other they would take minutes while other cores wait.
 list_tests() {
-  local name command suite
-  while IFS=$'\t' read -r name command; do
-    if [[ $command =~ ^(.*/ops_tests\').\'--run_test=([a-z_0-9]+)\'$ ]]; then
-      suite=${BASH_REMATCH[2]}
-      while read -r case_; do
-        printf '%s\t%s\n' "$name/$case_" "${BASH_REMATCH[1]} '--run_test=$suite/$case_'"
-      done < <(cases_of "$suite")
-    else
-      printf '%s\t%s\n' "$name" "$command"
-    fi
-  done <"$build/gpu_tests.txt"
+  local suites="/ops_tests' '--run_test=" name command suite each
+  grep -v "$suites" "$build/gpu_tests.txt"
   for type in f32 f64; do
     for direction in fwd dgrad wgrad; do
       printf '%s\t%s\n' "paper.$direction.$type" "'$build/src/kiln' conv --dir $direction \
@@ -134,6 +127,12 @@ list_tests() {
   for type in f32 f16; do
     printf '%s\t%s\n' "resnet50.dgrad.$type" "'$build/src/kiln' conv --dir dgrad \
       --device cuda --check --dt $type --batch src/cli/bench/layers/resnet50.txt"
+  done
+  grep "$suites" "$build/gpu_tests.txt" | while IFS=$'\t' read -r name command; do
+    suite=${command##*--run_test=} suite=${suite%\'}
+    for each in $(cases_of "$suite"); do
+      printf '%s\t%s\n' "$name/$each" "${command%\'}/$each'"
+    done
   done
 }
 

@@ -7,10 +7,12 @@ build/mutation. The tree is built, but for a kernel, which is read from the work
   caught    a test failed
   build     the compiler refused it, which counts as neither
   survived  every test passed: the fault is not tested for, or the change makes no difference
-The same seed chooses the same lines as long as the sources stay the same.
+A seed chooses lines by their text: it chooses the same ones as long as they stay, whatever changes
+beside them. passed_over.txt names lines whose fault no test can see, each with the reason.
 
     python3 tests/mutation/mutate.py                       # 40 mutations, the quick tier
     python3 tests/mutation/mutate.py --tier wide --only 3,17
+    python3 tests/mutation/mutate.py --near                # the tests of each fault's kernels alone
     python3 tests/mutation/mutate.py --list                # what would be changed; runs nothing
 
 The first one takes as long as the tier's tests; others, what their fault reaches: compiled kernels
@@ -19,6 +21,7 @@ that are there already for the same mutation, tier and commit are not run again.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -39,6 +42,9 @@ GROUPS = {
     "kernel": ["kernel_sources"],
     "host": ["src/engines", "src/plan", "src/codegen", "src/device/host", "src/problem"],
 }
+# In header files: initial values of members, which whoever makes the object sets.
+MEMBER = re.compile(r"^\s*[\w:<>]+ \w+ = [\w.]+(, \w+ = [\w.]+)*;")
+ESTIMATES = "src/engines/cost/"  # of times, which choose between kernels that are all right
 # Pattern and replacement; the first match in a line that begins at or after a random column.
 CHANGES = [
     (r" < ", " <= "),
@@ -75,29 +81,53 @@ def code_lines(path):
         if line.startswith("}"):
             in_function = False
         bare = line.split("//")[0]
+        if path.suffix == ".hpp" and MEMBER.match(bare):
+            continue
         if in_function and bare.strip() and not re.search(r'"|#|static_assert|template|>\(', bare):
             yield number
         if re.match(r"^\S.*[{(,]$", line) or line.startswith("  ") and line.endswith(") {"):
             in_function = True
 
 
+def passed_over():
+    """(file, line's text) of each line that is left out, from passed_over.txt."""
+    text = (ROOT / "tests" / "mutation" / "passed_over.txt").read_text()
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    left_out = set()
+    for name, line in zip(lines[::3], lines[1::3]):
+        if line.strip() not in (own.strip() for own in (ROOT / name).read_text().splitlines()):
+            sys.exit(f"passed_over.txt names a line that is not in {name}: {line}")
+        left_out.add((name, line.strip()))
+    return left_out
+
+
 def choose_mutations(count, seed):
-    random_ = random.Random(seed)
+    left_out = passed_over()
     chosen = []
     for group, folders in GROUPS.items():
         files = sorted(
             path
             for folder in folders
             for path in (ROOT / folder).rglob("*")
-            if path.suffix in (".cuh", ".cu", ".cpp", ".hpp")
+            if path.suffix in (".cuh", ".cu", ".cpp", ".hpp") and ESTIMATES not in str(path)
         )
-        places = [(path, number) for path in files for number in code_lines(path)]
-        random_.shuffle(places)
+        places = []
+        for path in files:
+            lines = path.read_text().splitlines()
+            seen = {}  # how often a text came before
+            for number in code_lines(path):
+                text = lines[number].strip()
+                seen[text] = seen.get(text, 0) + 1
+                name = str(path.relative_to(ROOT))
+                if (name, text) not in left_out:
+                    place = f"{seed} {name} {seen[text]} {text}"
+                    order = hashlib.sha256(place.encode()).hexdigest()
+                    places.append((order, path, number, lines[number]))
         taken = 0
-        for path, number in places:
+        for order, path, number, before in sorted(places):
             if taken == (count + (group == "kernel")) // 2:
                 break
-            before = path.read_text().splitlines()[number]
+            random_ = random.Random(order)
             bare = before.split("//")[0]
             possible = [
                 (match, text) for pattern, text in CHANGES for match in re.finditer(pattern, bare)
@@ -116,9 +146,39 @@ def choose_mutations(count, seed):
     return [{"number": number, **each} for number, each in enumerate(chosen, 1)]
 
 
+def kernels_with(name):
+    """Stems of the kernels, .cu files, that include a file of kernel_sources/, or are it."""
+    root = ROOT / "kernel_sources"
+    texts = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.cu*")}
+    found, new = set(), {name.removeprefix("kernel_sources/")}
+    while new:
+        found |= new
+        quoted = [f'"{one.replace(part, "target/", 1)}"' for one in new for part in ("cuda/", "host/", "")
+                  if one.startswith(part)]
+        new = {one for one, text in texts.items() if any(q in text for q in quoted)} - found
+    return {pathlib.Path(one).stem for one in found if one.endswith(".cu")}
+
+
+def near(mutation):
+    """A regular expression of the tests whose files name a kernel with the fault, or whose name
+    begins with that of its folder; of host code also the unit tests. All of ops where none does."""
+    path = pathlib.Path(mutation["file"])
+    names = kernels_with(mutation["file"]) if mutation["group"] == "kernel" else {path.stem}
+    suites = {
+        test.stem.removesuffix("_test")
+        for test in (ROOT / "tests" / "ops").rglob("*_test.cpp")
+        if test.parent.name != "onednn"  # the reference's
+        if any("_" in name and name in test.read_text() for name in names)  # others are words
+        or test.stem.startswith(path.parent.name) or path.parent.name == test.parent.name
+    }
+    ops = f"ops\\.({'|'.join(sorted(suites)) if suites else '.*'})"
+    return f"^({ops}{'' if mutation['group'] == 'kernel' else '|unit'})$"
+
+
 def state_of_results():
     """As tests/run.sh has it: results of another state are not to be remembered."""
-    return run(["bash", "-c", "source .ci/setup.sh; state_of_results"], cwd=TREE, check=True).stdout.strip()
+    return run(["bash", "-c", "source .ci/setup.sh; state_of_results \"$1\"", "-", BUILD], cwd=TREE,
+               check=True).stdout.strip()
 
 
 def prepare(commit, targets):
@@ -176,6 +236,8 @@ def main():
     parser.add_argument("--seed", type=int, default=2014)
     parser.add_argument("--only", help="numbers of mutations, separated by commas")
     parser.add_argument("--tests", help="a regular expression of CTest names: run these alone")
+    parser.add_argument("--near", action="store_true",
+                        help="run the tests of the fault's own kernels alone, minutes each")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
 
@@ -185,7 +247,8 @@ def main():
         mutations = [each for each in mutations if each["number"] in wanted]
     if arguments.list:
         for each in mutations:
-            print(f"{each['number']:3} {each['file']}:{each['line']}\n"
+            print(f"{each['number']:3} {each['file']}:{each['line']}"
+                  f"{'  ' + near(each) if arguments.near else ''}\n"
                   f"    {each['before'].strip()}\n    {each['after'].strip()}")
         return
     if run(["git", "-C", ROOT, "status", "--porcelain", "src", "kernel_sources"]).stdout:
@@ -197,10 +260,11 @@ def main():
     prepare(commit, targets)
     counts = {}
     for each in mutations:
-        same = {**each, "tier": arguments.tier, "tests": arguments.tests, "commit": commit}
+        tests = near(each) if arguments.near else arguments.tests
+        same = {**each, "tier": arguments.tier, "tests": tests, "commit": commit}
         result = next((old for old in known if same.items() <= old.items()), None)
         if result is None:
-            result = {**same, **try_mutation(each, arguments.tier, arguments.tests, targets)}
+            result = {**same, **try_mutation(each, arguments.tier, tests, targets)}
             with results.open("a") as file:
                 file.write(json.dumps(result) + "\n")
         counts[each["group"], result["outcome"]] = counts.get((each["group"], result["outcome"]), 0) + 1

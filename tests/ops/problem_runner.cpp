@@ -7,7 +7,7 @@
 //
 // COMMAND: conv, local, pool, act, softmax, norm or tensor. FLAG: those of `kiln COMMAND` that describe a
 // problem; a line of FILE may have others of its own. OPTION: --device host, --check (what it does
-// anyway), --alpha, --beta, --alpha2, --engine, --seed. Exit status: 0 if all passed, 1 if not, 2
+// anyway), --alpha, --beta, --alpha2, --engine, --workspace, --seed. Exit status: 0 if all passed, 1 if not, 2
 // if the question was wrong.
 #include <algorithm>
 #include <array>
@@ -91,6 +91,8 @@ Question read_question(const std::vector<std::string>& words) {
       read_number(word, value(), settings.scalars.alpha2);
     } else if (word == "--seed") {
       read_number(word, value(), settings.seed);
+    } else if (word == "--workspace") {
+      read_number(word, value(), settings.finalize.terms.workspace);
     } else if (word == "--engine") {
       set_engine(value(), settings.finalize.terms);
     } else if (word != "--check") {
@@ -149,8 +151,11 @@ void print(const Item& item, const cli::RunResult& result, const Question& quest
                 cli::scientific(result.comparison->relative_rms, 1));
   } else {
     text += cat(item.place, item.text, ": ", result.reason);
+    const Scalars& scalars = question.settings.scalars;
     if (result.comparison)
-      text += cat("\nagain: --seed ", question.settings.seed, " ", result.command, result.problem);
+      text += cat("\nagain: ", result.command, " --seed ", question.settings.seed, " --alpha ",
+                  scalars.alpha, " --beta ", scalars.beta, " --alpha2 ", scalars.alpha2, " ",
+                  flags_of(question.settings.finalize.terms), result.problem);
   }
   std::puts(text.c_str());
   std::fflush(stdout);  // lest a sanitizer's report end the program before
