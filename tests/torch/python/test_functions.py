@@ -2,6 +2,7 @@
 
 import unittest
 
+import numpy
 import torch
 import torch.nn.functional as F
 from support import assert_close, assert_same_strides, counts, full_only, on_kiln, run
@@ -122,12 +123,35 @@ class Functions(unittest.TestCase):
         for error, words, function in (
             (ValueError, "activation is 'rlu'; expected one of identity,", lambda: kiln.torch.conv2d(x, w, activation="rlu")),
             (ValueError, "the activation 'relu' takes none", lambda: kiln.torch.conv2d(x, w, activation="relu", coefficient=1)),
+            (TypeError, "stride is 1.5; expected integers", lambda: kiln.torch.conv2d(x, w, stride=1.5)),
+            (ValueError, "padding is 'sane'", lambda: kiln.torch.conv2d(x, w, padding="sane")),
+            (ValueError, "expected a stride of 1", lambda: kiln.torch.conv2d(x, w, padding="same", stride=2)),
             (ValueError, "stride has 3 values; expected 1 or 2", lambda: kiln.torch.conv2d(x, w, stride=[1, 1, 1])),
             (RuntimeError, r"residual has sizes \(1, 3, 1, 1\)", lambda: kiln.torch.conv2d(x, w, residual=torch.ones(1, 3, 1, 1))),
             (RuntimeError, "expected input", lambda: kiln.torch.conv2d(x[:, :1], w)),
         ):
             with self.assertRaisesRegex(error, words):
                 function()
+
+    def test_padding_in_words_and_integers_of_numpy(self):
+        x, w = double(2, 4, 6, 7), double(6, 4, 2, 3)
+        for padding in ("same", "valid"):
+            words = dict(padding=padding, dilation=(1, 2))
+            self.check(lambda *t: kiln.torch.conv2d(*t, **words), lambda *t: F.conv2d(*t, **words), x, w)
+        two, one = numpy.int64(2), numpy.int32(1)
+        self.check(
+            lambda *t: kiln.torch.conv2d(*t, stride=two, padding=numpy.array([1, 0]), groups=one),
+            lambda *t: F.conv2d(*t, stride=2, padding=(1, 0)),
+            x, w,
+        )
+        v = double(6, 7, 3, 4, 3, 3)
+        y = kiln.torch.local_conv2d(x, v, padding="same", stride=one)
+        assert_close(self, y.detach(), kiln.torch.local_conv2d(x, v, padding=1).detach())
+
+    def test_complex_tensors_are_pytorchs(self):
+        x, w = torch.randn(1, 2, 4, 4, dtype=torch.complex64), torch.randn(3, 2, 3, 3, dtype=torch.complex64)
+        error = (kiln.torch.conv2d(x, w, padding=1) - F.conv2d(x, w, padding=1)).abs().max().item()
+        self.assertLess(error, 1e-4)
 
     def test_empty_batch_and_policy_native(self):
         w = torch.randn(3, 2, 3, 3)

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from ._in_place import iadd
 from ._module import CONVOLUTIONS
 from ._safety import can_move, is_fresh
 from ._tracing import is_plain
@@ -51,8 +52,8 @@ _FUNCTIONS: Dict[Any, Found] = {
     F.hardswish: ("hard_swish", None),
     F.mish: ("mish", None),
 }
-_ADDITIONS = (operator.add, operator.iadd, torch.add, "add", "add_")
-_IN_PLACE = (operator.iadd, "add_")
+_ADDITIONS = (operator.add, operator.iadd, iadd, torch.add, "add", "add_")
+_IN_PLACE = (operator.iadd, iadd, "add_")
 
 
 class Chain(NamedTuple):

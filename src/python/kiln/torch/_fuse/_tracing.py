@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import inspect
 
 import torch
 from torch import fx, nn
 from torch.nn.utils import parametrize
 
+from ._in_place import Proxy
 from ._module import FusedConvolution
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -39,6 +41,9 @@ def is_plain(module: nn.Module) -> bool:
 class _Tracer(fx.Tracer):
     proxy_buffer_attributes = True  # what is computed from buffers is computed again in each call
 
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        return Proxy(node, self)
+
     def is_leaf_module(self, module: nn.Module, path: str) -> bool:
         return (
             isinstance(module, FusedConvolution)
@@ -60,21 +65,18 @@ def trace(model: nn.Module) -> fx.GraphModule:
     return traced
 
 
-class _Whole(nn.Module):
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, *arguments, **keywords):  # type: ignore[no-untyped-def]
-        return self.model(*arguments, **keywords)
-
-
-class _WholeTracer(_Tracer):
-    def is_leaf_module(self, module: nn.Module, path: str) -> bool:
-        return True
-
-
 def _whole(model: nn.Module) -> fx.GraphModule:
     """A graph that calls the model, which stays as it is."""
-    whole = _Whole(model).eval()
-    return fx.GraphModule(whole, _WholeTracer().trace(whole), type(model).__name__)
+    root = nn.Module()
+    root.model = model
+    graph, positional, by_name = fx.Graph(), [], {}
+    for name, parameter in inspect.signature(model.forward).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise ValueError(f"the model computes its own weights, and its forward takes {parameter}; expected named arguments")
+        node = graph.placeholder(name, default_value=parameter.default)
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            by_name[name] = node
+        else:
+            positional.append(node)
+    graph.output(graph.call_module("model", tuple(positional), by_name))
+    return fx.GraphModule(root.eval(), graph, type(model).__name__)
