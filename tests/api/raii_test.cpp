@@ -176,6 +176,62 @@ BOOST_AUTO_TEST_CASE(locally_connected) {
       {.x = x_data.data(), .dy = dy.data(), .dw = dw.data()}, dw, {1, 2, 4, 6});
 }
 
+// One channel of 1, 3, 5, 7, in two parts, too.
+BOOST_AUTO_TEST_CASE(normalization_its_gradient_and_its_moments) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::ActivationDescriptor relu(KILN_ACTIVATION_RELU);
+  const kiln::NormalizationDescriptor norm({.affine = false, .epsilon = 11, .activation = &relu});
+  const kiln::TensorDescriptor t(nchw, f32, {2, 1, 1, 2}), part(nchw, f32, {1, 1, 1, 2});
+  const test::Buffer<float> x({1, 3, 5, 7}), dy({1, 2, 3, 4}), y({9, 9, 9, 9}), dx({9, 9, 9, 9});
+  const test::Buffer<float> mean({9}), deviation({9}), running_mean({0}), running_variance({1});
+  const test::Buffer<float> dscale({9}), dbias({9}), moments({9, 9, 9}), parts({2, 2, 2, 2, 6, 2});
+  kiln::NormalizationForwardTraining training(handle, {.normalization = norm, .x = t, .y = t});
+  training.finalize();
+  training.execute(handle,
+                   {.x = x.data(),
+                    .running_mean = running_mean.data(),
+                    .running_variance = running_variance.data(),
+                    .mean = mean.data(),
+                    .inverse_deviation = deviation.data(),
+                    .y = y.data()},
+                   0.5);
+  BOOST_TEST(y.read() == (std::vector<float>{0, 0, 0.25f, 0.75f}));
+  BOOST_TEST(running_mean.read()[0] == 2);
+  kiln::NormalizationApply apply(handle, {.normalization = norm, .x = t, .y = t});
+  apply.finalize();
+  apply.execute(
+      handle,
+      {.x = x.data(), .mean = mean.data(), .inverse_deviation = deviation.data(), .y = dx.data()});
+  BOOST_TEST(dx.read() == y.read());
+  kiln::NormalizationBackward backward(handle, {.normalization = norm, .x = t, .dy = t, .dx = t});
+  backward.finalize();
+  backward.execute(handle, {.x = x.data(),
+                            .mean = mean.data(),
+                            .inverse_deviation = deviation.data(),
+                            .dy = dy.data(),
+                            .dscale = dscale.data(),
+                            .dbias = dbias.data(),
+                            .dx = dx.data()});
+  BOOST_TEST(dbias.read()[0] == 7);
+  BOOST_TEST(dscale.read()[0] == 3.75f);  // 3 / 4 + 4 * 3 / 4
+  kiln::NormalizationMoments measure(handle, part);
+  measure.finalize();
+  measure.execute(handle, {.x = x.data(), .moments = moments.data()});
+  BOOST_TEST(moments.read() == (std::vector<float>{2, 2, 2}));
+  kiln::CombineNormalizationMoments combine(handle, norm, part, 2);
+  combine.finalize();
+  combine.execute(handle, {.part_moments = parts.data(),
+                           .running_mean = running_mean.data(),
+                           .running_variance = running_variance.data(),
+                           .mean = mean.data(),
+                           .inverse_deviation = deviation.data(),
+                           .moments = moments.data()});
+  BOOST_TEST(moments.read() == (std::vector<float>{4, 4, 20}));
+  BOOST_TEST(deviation.read()[0] == 0.25f);
+  // Mean and deviation are missing.
+  BOOST_CHECK_THROW(apply.execute(handle, {.x = x.data(), .y = dx.data()}), kiln::Exception);
+}
+
 BOOST_AUTO_TEST_CASE(pooling_and_its_gradient) {
   const kiln::Handle handle(test::device_kind());
   const kiln::PoolingDescriptor pooling({.window = {1, 2}});  // stride as the window

@@ -1,7 +1,5 @@
 #include "engines/normalization/normalization.hpp"
 
-#include <algorithm>
-
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/choice.hpp"
@@ -29,8 +27,7 @@ double seconds_of(const NormalizationPasses& passes, double busy, int launches) 
   const double bytes = passes.applies() ? bytes_of_passes(passes, false) : 0;
   double seconds = memory_bound_seconds(bytes, passes.device);
   if (passes.has_statistics())
-    seconds +=
-        memory_bound_seconds(bytes_of_passes(passes, true), passes.device) / std::min(busy, 1.0);
+    seconds += memory_bound_seconds(bytes_of_passes(passes, true), passes.device) / busy;
   return seconds + launches * launch_seconds;
 }
 
@@ -56,13 +53,9 @@ std::variant<std::vector<Candidate>, Refusal> NormalizationEngine::candidates(
     return std::vector<Candidate>{std::move(one)};
   }
   const BlockLayout narrow = passes.layout(false), wide = passes.layout(true);
-  const int clustered = passes.cluster_parts(narrow), parts = passes.parts(wide);
-  const auto busy = [&](const BlockLayout& layout, int sharing) {
-    return static_cast<double>(std::min<std::int64_t>(passes.blocks(layout), limit32) * sharing) /
-           device.multiprocessors;
-  };
+  const int clustered = passes.parts(narrow, true), parts = passes.parts(wide, false);
   one.made = Proposal{passes.statistics(narrow, clustered, false), {}, 0};
-  one.seconds = seconds_of(passes, busy(narrow, clustered), passes.applies() ? 1 : 0);
+  one.seconds = seconds_of(passes, passes.busy(narrow, clustered), passes.applies() ? 1 : 0);
   if (passes.applies()) one.made->then.push_back(passes.apply());
   std::vector<Candidate> candidates{std::move(one)};
   const std::size_t workspace = passes.workspace(wide, parts);
@@ -73,7 +66,7 @@ std::variant<std::vector<Candidate>, Refusal> NormalizationEngine::candidates(
     two.made =
         Proposal{passes.statistics(wide, parts, true), {passes.finish(wide, parts)}, workspace};
     if (passes.applies()) two.made->then.push_back(passes.apply());
-    two.seconds = seconds_of(passes, busy(wide, parts), passes.applies() ? 2 : 1);
+    two.seconds = seconds_of(passes, passes.busy(wide, parts), passes.applies() ? 2 : 1);
     candidates.push_back(std::move(two));
   }
   return candidates;

@@ -14,9 +14,9 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every batch size
-constexpr int threads = 256;
-// Blocks of a multiprocessor, so that a thread has up to 128 registers.
-constexpr int blocks_at_once = 2;
+// Of a multiprocessor, so that a thread has up to 128 registers.
+constexpr int threads_at_once = 512;
+constexpr int usual_threads = 256;
 
 // The tensors of x's sizes, x first; those that a problem lacks are left out.
 constexpr std::string_view tensor_names[] = {"x", "residual", "dy", "dresidual", "out"};
@@ -36,10 +36,13 @@ Combining combining_of(const NormalizationProblem& problem, const std::vector<Op
                         static_cast<int>(16 / size_of(problem.type)));
 }
 
-// Vectors that a thread loads at a time from each tensor: 64 bytes of all together.
-int unroll_of(const NormalizationProblem& problem, bool statistics) {
-  const bool several = problem.residual || (problem.pass == NormalizationPass::backward);
-  return several && !(statistics && problem.pass == NormalizationPass::training) ? 2 : 4;
+// Vectors that a thread loads at a time from each tensor: 64 bytes from one, 32 from each of
+// several.
+int unroll_of(const NormalizationProblem& problem, const Combining& combining, bool statistics) {
+  const bool several =
+      problem.pass == NormalizationPass::backward || (problem.residual && !statistics);
+  const int vector = combining.vector * static_cast<int>(size_of(problem.type));
+  return std::clamp((several ? 32 : 64) / vector, 2, 16);
 }
 
 std::uint32_t in_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
@@ -59,8 +62,9 @@ std::int64_t NormalizationPasses::blocks(const BlockLayout& layout) const {
 
 BlockLayout NormalizationPasses::layout(bool wide) const {
   BlockLayout out;
+  const int threads = wide ? usual_threads : threads_at_once;
   const std::int64_t terms = combining.combined_vectors() * usual_images;
-  const int enough = power_at_least(ceil_div(terms, unroll_of(problem, false)));
+  const int enough = power_at_least(ceil_div(terms, unroll_of(problem, combining, false)));
   if (combining.inner_combined) {
     out.ty = std::clamp(enough, std::min(power_at_most(terms), 8), threads);
   } else {
@@ -79,22 +83,36 @@ BlockLayout NormalizationPasses::layout(bool wide) const {
   return out;
 }
 
-int NormalizationPasses::cluster_parts(const BlockLayout& layout) const {
-  const std::int64_t places = std::int64_t{blocks_at_once} * device.multiprocessors;
-  const std::int64_t steps = vectors() / layout.ty;
-  int parts = 1;
-  while (parts * 2 <= device.largest_cluster && blocks(layout) * parts * 2 <= places &&
-         steps >= parts * 2)
-    parts *= 2;
-  return parts;
+std::int64_t NormalizationPasses::places(const BlockLayout& layout) const {
+  return std::int64_t{threads_at_once} / layout.threads() * device.multiprocessors;
 }
 
-int NormalizationPasses::parts(const BlockLayout& layout) const {
-  const std::int64_t places = std::int64_t{blocks_at_once} * device.multiprocessors;
-  return static_cast<int>(std::max<std::int64_t>(
-      std::min(places / std::max<std::int64_t>(blocks(layout), 1),
-               vectors() / (std::int64_t{layout.ty} * unroll_of(problem, false))),
-      1));
+double NormalizationPasses::busy(const BlockLayout& layout, int parts) const {
+  const std::int64_t all = std::max<std::int64_t>(blocks(layout) * parts, 1);
+  return static_cast<double>(all) /
+         static_cast<double>(round_up(all, std::max<std::int64_t>(places(layout), 1)));
+}
+
+// Twice as many as fill the chip's places at once, and so on, are taken only where the last ones
+// leave fewer places idle.
+int NormalizationPasses::parts(const BlockLayout& layout, bool clustered) const {
+  const std::int64_t most =
+      clustered
+          ? device.largest_cluster
+          : std::max<std::int64_t>(
+                vectors() / (std::int64_t{layout.ty} * unroll_of(problem, combining, false)), 1);
+  const std::int64_t fill =
+      std::clamp<std::int64_t>(places(layout) / std::max<std::int64_t>(blocks(layout), 1), 1, most);
+  int best = static_cast<int>(clustered ? power_at_most(fill) : fill);
+  const auto enough = [&](std::int64_t parts) {
+    return parts <= most && vectors() / layout.ty >= parts * 2;
+  };
+  while (clustered && best > 1 && !enough(best)) best /= 2;
+  for (std::int64_t next = best; enough(next) && next <= std::int64_t{best} * 8;
+       clustered ? next *= 2 : ++next)
+    if (busy(layout, static_cast<int>(next)) > 1.05 * busy(layout, best))
+      best = static_cast<int>(next);
+  return best;
 }
 
 std::size_t NormalizationPasses::workspace(const BlockLayout&, int parts) const {
@@ -110,7 +128,7 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
   spec.file = cat("normalization/", name, ".cu");
   spec.entry = name;
   const bool statistics = std::string_view(name) == "statistics";
-  const int unroll = unroll_of(problem, statistics);
+  const int unroll = unroll_of(problem, combining, statistics);
   spec.tile = cat(layout.tx, "x", layout.ty, "x", layout.groups, " threads, ", unroll, " x ",
                   combining.vector, " elements a turn");
   const auto add = [&](std::string constant, auto value) {
@@ -127,7 +145,7 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
   add("ACTIVATION", static_cast<std::int64_t>(problem.activation.mode));
   add("FROM_OUTPUT", gradient_from_output(problem.activation));
   add("UNROLL", std::int64_t{unroll});
-  add("MIN_BLOCKS", std::int64_t{blocks_at_once});
+  add("MIN_BLOCKS", std::int64_t{threads_at_once / layout.threads()});
   add_combining_constants(spec.constants, combining, layout, device.largest_cluster);
   std::size_t tensor = 0;
   constexpr const char* prefixes[] = {"X", "RESIDUAL", "DY", "DRESIDUAL", "OUT"};
@@ -222,7 +240,7 @@ Step NormalizationPasses::statistics(const BlockLayout& layout, int parts, bool 
 Step NormalizationPasses::finish(const BlockLayout& statistics, int parts) const {
   BlockLayout layout;  // 128 threads for each group of channels
   layout.ty = 128;
-  layout.groups = threads / layout.ty;
+  layout.groups = usual_threads / layout.ty;
   Step out = step("finish", layout, 1, true);
   out.kernel.shared_memory = layout.combine_bytes(combining.lanes(), problem.parameter_type());
   out.launch.shape.shared_memory = out.kernel.shared_memory;
@@ -240,7 +258,7 @@ Step NormalizationPasses::finish(const BlockLayout& statistics, int parts) const
 
 Step NormalizationPasses::apply() const {
   const BlockLayout wide = layout(true);
-  return step("apply", wide, parts(wide), false);
+  return step("apply", wide, parts(wide, false), false);
 }
 
 Step NormalizationPasses::combine() const {

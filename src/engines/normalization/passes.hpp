@@ -29,8 +29,12 @@ struct NormalizationPasses {
   // the channels fill the chip.
   BlockLayout layout(bool wide) const;
   std::int64_t blocks(const BlockLayout& layout) const;  // that the channels need
-  int cluster_parts(const BlockLayout& layout) const;    // blocks of a cluster that share channels
-  int parts(const BlockLayout& layout) const;            // blocks that share channels, freely
+  std::int64_t places(const BlockLayout& layout) const;  // for blocks at the same time
+  // The share of places that have a block, with `parts` blocks for each channel, until all are
+  // done.
+  double busy(const BlockLayout& layout, int parts) const;
+  // Blocks that share channels: those of a cluster, or any number.
+  int parts(const BlockLayout& layout, bool clustered) const;
   std::int64_t vectors() const;  // of a channel, or of the channels that a thread holds together
   std::size_t workspace(const BlockLayout& layout, int parts) const;  // bytes of partial totals
 
