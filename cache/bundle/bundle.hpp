@@ -95,7 +95,8 @@ class Bundle {
   std::unique_ptr<std::atomic<const Page*>[]> pages_;
 };
 
-// Writes a bundle into a temporary file, which gets its name when it is complete.
+// Writes a bundle into a temporary file, which gets its name when it is complete. It has no name
+// until then, where the file system allows that, so that a killed process leaves nothing behind.
 class BundleWriter {
  public:
   explicit BundleWriter(std::string path);
@@ -117,6 +118,7 @@ class BundleWriter {
 
   std::string path_, temporary_;
   int descriptor_;
+  bool named_;  // whether the temporary file has its name
   std::string failure_;
   std::uint64_t written_ = 0;
   std::vector<BundleRecord> records_;

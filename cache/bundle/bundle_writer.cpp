@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string>
 #include <utility>
 
 #include "cache/bundle/bundle.hpp"
@@ -12,12 +13,40 @@
 #include "cache/store/layout.hpp"
 
 namespace kiln::cache {
+namespace {
+
+std::string path_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+// A file without a name, which goes when this process ends, however it ends. -1 where the file
+// system makes no such files, or where there is no /proc to name them by.
+int open_nameless(const std::string& path) {
+  const auto slash = path.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
+  if (descriptor < 0 || ::access(path_of(descriptor).c_str(), F_OK) == 0) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
+int open_named(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+// Gives a nameless file its name. Returns 0 or an error number.
+int give_name(int descriptor, const std::string& path) {
+  const std::string file = path_of(descriptor);
+  const int result = ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW);
+  return result == 0 ? 0 : errno;
+}
+
+}  // namespace
 
 BundleWriter::BundleWriter(std::string path)
     : path_(std::move(path)),
       temporary_(path_ + "." + temporary_name()),
-      descriptor_(
-          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)) {
+      descriptor_(open_nameless(path_)),
+      named_(descriptor_ < 0) {
+  if (named_) descriptor_ = open_named(temporary_);
   if (descriptor_ < 0) failure_ = error_text(errno);
   write(encode_header());
 }
@@ -25,7 +54,7 @@ BundleWriter::BundleWriter(std::string path)
 BundleWriter::~BundleWriter() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+  if (named_) ::unlink(temporary_.c_str());
 }
 
 void BundleWriter::write(std::span<const std::byte> bytes) {
@@ -61,11 +90,15 @@ std::string BundleWriter::finish(std::string_view provenance) {
   write(encode_trailer(layout));
   // Unlike an entry of the cache, a bundle is copied to other machines, so it is synced to disk.
   if (failure_.empty() && ::fsync(descriptor_) != 0) failure_ = error_text(errno);
+  if (failure_.empty() && !named_) {
+    if (const int error = give_name(descriptor_, temporary_)) failure_ = error_text(error);
+    named_ = failure_.empty();
+  }
   if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && failure_.empty())
     failure_ = error_text(errno);
   if (failure_.empty() && std::rename(temporary_.c_str(), path_.c_str()) != 0)
     failure_ = error_text(errno);
-  if (!failure_.empty()) ::unlink(temporary_.c_str());
+  if (!failure_.empty() && named_) ::unlink(temporary_.c_str());
   return failure_;
 }
 

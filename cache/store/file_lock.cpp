@@ -14,8 +14,8 @@
 namespace kiln::cache {
 namespace {
 
-// Locks of the open file description, not of the process. They exclude other threads too, and a
-// forked child's copy of the descriptor neither keeps a released lock nor releases one by closing.
+// Locks of the open file description, not of the process: they exclude other threads too, and a
+// forked child that closes its copy of the descriptor does not release them.
 int set_lock(int descriptor, short kind) {
   struct flock lock {};
   lock.l_type = kind;
@@ -32,14 +32,13 @@ FileLock::FileLock(std::string path)
     : path_(std::move(path)), descriptor_(open_or_create(path_, O_RDWR)) {}
 
 FileLock::~FileLock() {
-  if (descriptor_ < 0) return;
-  if (held_) static_cast<void>(set_lock(descriptor_, F_UNLCK));
-  ::close(descriptor_);
+  // Closing it releases the lock, unless a child was forked just when the file was opened.
+  if (held_ && descriptor_.get() >= 0) static_cast<void>(set_lock(descriptor_.get(), F_UNLCK));
 }
 
 FileLock::Turn FileLock::ask() {
-  if (descriptor_ < 0) return Turn::none;
-  const int error = set_lock(descriptor_, F_WRLCK);
+  if (descriptor_.get() < 0) return Turn::none;
+  const int error = set_lock(descriptor_.get(), F_WRLCK);
   if (error == EAGAIN || error == EACCES) return Turn::others;
   held_ = error == 0;
   return held_ ? Turn::mine : Turn::none;
@@ -60,7 +59,7 @@ void FileLock::remove() { ::unlink(path_.c_str()); }
 
 std::vector<std::byte> FileLock::read(std::size_t most) const {
   std::vector<std::byte> content(most);
-  const auto count = ::pread(descriptor_, content.data(), most, 0);
+  const auto count = ::pread(descriptor_.get(), content.data(), most, 0);
   content.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   return content;
 }
@@ -68,7 +67,7 @@ std::vector<std::byte> FileLock::read(std::size_t most) const {
 void FileLock::write(std::span<const std::byte> content) const {
   const QuietWrites quiet;
   // A partial write is detected by its checksum.
-  if (::pwrite(descriptor_, content.data(), content.size(), 0) < 0) ::unlink(path_.c_str());
+  if (::pwrite(descriptor_.get(), content.data(), content.size(), 0) < 0) ::unlink(path_.c_str());
 }
 
 }  // namespace kiln::cache

@@ -1,7 +1,7 @@
 // A lock on a file, between threads and processes of a node (and of other nodes, if the file system
 // supports locks). It only avoids duplicate work: everyone waits for a bounded time and then
-// continues without it. The system releases the lock of a killed process; if the holder is merely
-// stopped, others wait for their whole bounded time.
+// continues without it. The system releases the lock of a killed process, even while its forked
+// children live; if the holder is merely stopped, others wait for their whole bounded time.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "cache/store/lock_descriptor.hpp"
+
 namespace kiln::cache {
 
 class FileLock {
  public:
   // Opens the file, and creates it if necessary. Does not wait.
   explicit FileLock(std::string path);
-  ~FileLock();  // releases the lock, even if a forked child still has the descriptor
+  ~FileLock();  // releases the lock
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
@@ -37,7 +39,7 @@ class FileLock {
 
  private:
   std::string path_;
-  int descriptor_;
+  LockDescriptor descriptor_;
   bool held_ = false;
 };
 

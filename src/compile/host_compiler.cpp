@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <new>
 #include <utility>
 
 #include "compile/failure.hpp"
@@ -90,6 +91,7 @@ class HostCompiler : public Compiler {
 // The first line of the program's output; "", with `why` set, if it fails.
 std::string first_line(const std::string& program, const char* question, std::string& why) {
   const ProgramResult answer = run_program({program, question});
+  if (answer.out_of_memory) throw std::bad_alloc();
   std::string line = answer.output.substr(0, answer.output.find('\n'));
   if (answer.succeeded && !line.empty()) return line;
   why = cat(program, ": does not answer ", question, " (", answer.ending, ")");

@@ -1,5 +1,4 @@
 // NVRTC. It is found without loading it, and opened when the first kernel has to be compiled.
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "compile/nvrtc_search.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/process/loader.hpp"
 #include "core/process/per_process.hpp"
 #include "core/process/process_end.hpp"
 
@@ -39,11 +39,12 @@ struct Api {
   decltype(&::nvrtcGetCUBIN) cubin;
 
   explicit Api(const std::string& path) {
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) fail(KILN_STATUS_NO_COMPILER, "NVRTC cannot be opened: ", dlerror());
+    std::string why;
+    void* const library = open_library(path, why);
+    if (!library) fail(KILN_STATUS_NO_COMPILER, "NVRTC cannot be opened: ", why);
     const auto symbol = [&](auto& function, const char* name) {
       function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_symbol(library, name));
       if (!function) fail(KILN_STATUS_NO_COMPILER, path, " has no function ", name);
     };
     symbol(version, "nvrtcVersion");
@@ -64,7 +65,7 @@ struct Api {
     const fs::path builtins =
         fs::canonical(path, ignored)
             .replace_filename(cat("libnvrtc-builtins.so.", major, ".", minor));
-    dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
+    open_library(builtins.string(), why);
     put_process_end_first();
   }
 };

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "core/config.hpp"
+#include "core/process/loader.hpp"
 #include "core/split.hpp"
 #include "core/text.hpp"
 
@@ -54,6 +55,7 @@ bool is_nvrtc(const std::string& name) {
 
 fs::path loaded_library() {
   fs::path found;
+  const LoaderLock lock;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* result) {
         const fs::path path = object->dlpi_name;
@@ -69,6 +71,7 @@ fs::path loaded_library() {
 // The folders that the dynamic loader searches for this binary before its default folders:
 // LD_LIBRARY_PATH, and the run path of binaries that were not installed.
 std::vector<fs::path> loader_folders() {
+  const LoaderLock lock;
   Dl_info unused{};
   link_map* self = nullptr;
   Dl_serinfo size{};
@@ -131,10 +134,8 @@ fs::path running_python() {
 
 // The site-packages folder that Kiln is installed in.
 std::vector<fs::path> site_around_kiln() {
-  Dl_info self{};
-  if (dladdr(&here, &self) == 0 || !self.dli_fname) return {};
   std::error_code ignored;
-  for (fs::path at = fs::canonical(self.dli_fname, ignored); at.has_relative_path();
+  for (fs::path at = fs::canonical(file_of(&here), ignored); at.has_relative_path();
        at = at.parent_path())
     if (at.filename() == "site-packages" || at.filename() == "dist-packages") return {at};
   return {};

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "core/config.hpp"
 #include "core/process/file_descriptor.hpp"
@@ -28,13 +30,6 @@ namespace fs = std::filesystem;
 bool is_executable(const std::string& path) {
   std::error_code error;
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
-}
-
-// A file in memory, with a descriptor number above those of the standard streams and status_file.
-int make_memory_file() {
-  const FileDescriptor file(memfd_create("kiln-program-output", MFD_CLOEXEC));
-  constexpr int above_those = 10;
-  return file ? fcntl(file.get(), F_DUPFD_CLOEXEC, above_those) : -1;
 }
 
 std::string read_whole(int file) {
@@ -57,54 +52,101 @@ constexpr int status_file = 3;
 constexpr const char* supervisor = "/bin/sh";
 constexpr const char* supervision = "\"$@\" 3>&-; echo $? >&3";
 
-// What the child does before it becomes the supervising shell.
+// Shells move descriptors out of the way to numbers from 10 on. Where the limit does not allow
+// that, they say "Invalid argument".
+bool has_descriptors_for_shell() {
+  constexpr rlim_t least = 16;
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= least;
+}
+
+// A file in memory, with a descriptor number above those of the standard streams and status_file.
+int make_memory_file() {
+  const FileDescriptor file(memfd_create("kiln-program-output", MFD_CLOEXEC));
+  if (!file) return -1;
+  const int number = fcntl(file.get(), F_DUPFD_CLOEXEC, status_file + 1);
+  if (number < 0 && errno == EINVAL) errno = EMFILE;  // the limit on descriptors is below that
+  return number;
+}
+
+// What the child does before it becomes the supervising shell. Each of these actions needs memory;
+// a child that lacked one would write where it must not.
 class ChildActions {
  public:
-  ChildActions(const std::string& folder, int output, int status) {
-    posix_spawn_file_actions_init(&actions_);
-    if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str());
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
-    posix_spawn_file_actions_adddup2(&actions_, status, status_file);
+  ChildActions(const std::string& folder, int output, int status)
+      : error_(posix_spawn_file_actions_init(&actions_)), made_(error_ == 0) {
+    const auto add = [&](auto action, auto... arguments) {
+      if (error_ == 0) error_ = action(&actions_, arguments...);
+    };
+    if (!folder.empty()) add(posix_spawn_file_actions_addchdir_np, folder.c_str());
+    add(posix_spawn_file_actions_addopen, STDIN_FILENO, "/dev/null", O_RDONLY, mode_t{0});
+    add(posix_spawn_file_actions_adddup2, output, STDOUT_FILENO);
+    add(posix_spawn_file_actions_adddup2, output, STDERR_FILENO);
+    add(posix_spawn_file_actions_adddup2, status, status_file);
 #if __GLIBC_PREREQ(2, 34)
-    posix_spawn_file_actions_addclosefrom_np(&actions_, status_file + 1);
+    add(posix_spawn_file_actions_addclosefrom_np, status_file + 1);
 #endif
   }
-  ~ChildActions() { posix_spawn_file_actions_destroy(&actions_); }
+  ~ChildActions() {
+    if (made_) posix_spawn_file_actions_destroy(&actions_);
+  }
   ChildActions(const ChildActions&) = delete;
   ChildActions& operator=(const ChildActions&) = delete;
+  int error() const { return error_; }
   const posix_spawn_file_actions_t* get() const { return &actions_; }
 
  private:
   posix_spawn_file_actions_t actions_;
+  int error_;
+  bool made_;
 };
 
 class ChildSignals {
  public:
-  ChildSignals() {
+  ChildSignals() : error_(posix_spawnattr_init(&attributes_)), made_(error_ == 0) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
-    posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (error_ == 0) error_ = posix_spawnattr_setsigdefault(&attributes_, &all);
+    if (error_ == 0) error_ = posix_spawnattr_setsigmask(&attributes_, &none);
+    constexpr short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    if (error_ == 0) error_ = posix_spawnattr_setflags(&attributes_, flags);
   }
-  ~ChildSignals() { posix_spawnattr_destroy(&attributes_); }
+  ~ChildSignals() {
+    if (made_) posix_spawnattr_destroy(&attributes_);
+  }
   ChildSignals(const ChildSignals&) = delete;
   ChildSignals& operator=(const ChildSignals&) = delete;
+  int error() const { return error_; }
   const posix_spawnattr_t* get() const { return &attributes_; }
 
  private:
   posix_spawnattr_t attributes_;
+  int error_;
+  bool made_;
 };
 
-char** child_environment() {
-  static char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
-  static char* privileged[] = {path, nullptr};
-  return has_callers_privileges() ? environ : privileged;
-}
+// The variables of a program that runs in `folder`, where it also puts its temporary files: what it
+// leaves behind when it is killed goes with the folder.
+class ChildEnvironment {
+ public:
+  explicit ChildEnvironment(const std::string& folder) {
+    if (!folder.empty()) add(cat("TMPDIR=", folder));
+    if (!has_callers_privileges())
+      add("PATH=/usr/local/bin:/usr/bin:/bin");
+    else
+      for (char** each = environ; each != nullptr && *each != nullptr; ++each)
+        if (folder.empty() || !std::string_view(*each).starts_with("TMPDIR=")) add(*each);
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+  char** get() { return pointers_.data(); }
+
+ private:
+  void add(std::string text) { texts_.push_back(std::move(text)); }
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
 
 // Waits for the shell. Returns how it ended, if that is not by itself with status 0; "" otherwise,
 // or if other code of this process has waited for it.
@@ -144,18 +186,26 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
     return result;
   };
   if (access(arguments.at(0).c_str(), X_OK) != 0) return refuse(errno);
+  if (!has_descriptors_for_shell()) return refuse(EMFILE);
   const FileDescriptor output(make_memory_file()), status(output ? make_memory_file() : -1);
   if (!status) return refuse(errno);
 
   std::vector<char*> argv;
   const auto add = [&](const char* argument) { argv.push_back(const_cast<char*>(argument)); };
-  for (const char* argument : {supervisor, "-c", supervision, supervisor}) add(argument);
+  add(supervisor);
+  // In a set-user-ID program a shell would become the program's caller, who must not reach the
+  // folder.
+  if (!has_callers_privileges()) add("-p");
+  for (const char* argument : {"-c", supervision, supervisor}) add(argument);
   for (const std::string& argument : arguments) add(argument.c_str());
   add(nullptr);
+  const ChildActions actions(folder, output.get(), status.get());
+  if (actions.error() != 0) return refuse(actions.error());
+  const ChildSignals signals;
+  if (signals.error() != 0) return refuse(signals.error());
   pid_t child = 0;
-  if (const int error =
-          posix_spawn(&child, supervisor, ChildActions(folder, output.get(), status.get()).get(),
-                      ChildSignals().get(), argv.data(), child_environment()))
+  if (const int error = posix_spawn(&child, supervisor, actions.get(), signals.get(), argv.data(),
+                                    ChildEnvironment(folder).get()))
     return refuse(error);
 
   const std::string shells_end = wait_for(child);
@@ -165,7 +215,9 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const std::
   std::from_chars(code_text.data(), code_text.data() + code_text.size(), code);
   if (code < 0 || code == cannot_execute || code == not_found) {
     const std::string words = result.output.substr(0, result.output.find_last_not_of('\n') + 1);
-    result.ending = words.empty() ? shells_end : words;
+    result.ending = !words.empty()        ? words
+                    : !shells_end.empty() ? shells_end
+                                          : "its exit status is lost";
     return result;
   }
   result.started = true;

@@ -1,6 +1,5 @@
 #include "plan/kernel_cache.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -13,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/log/log.hpp"
 #include "core/process/file_descriptor.hpp"
+#include "core/process/loader.hpp"
 #include "core/process/per_process.hpp"
 #include "core/process/process_end.hpp"
 #include "core/quantity.hpp"
@@ -73,11 +73,8 @@ bool is_out_of_reach_now(const std::string& path) {
 
 // The file that contains this code: the library, or a program that is linked with it statically.
 std::filesystem::path library_file() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&library_file), &info) == 0 || !info.dli_fname)
-    return {};
   std::error_code error;
-  return std::filesystem::canonical(info.dli_fname, error);
+  return std::filesystem::canonical(file_of(reinterpret_cast<const void*>(&library_file)), error);
 }
 
 // The owner of the library file. Their code already runs in this process, so their bundles may,

@@ -56,8 +56,15 @@ void tune_plan(Plan& plan, const FinalizeOptions& options, std::span<void* const
                void* stream, const Workspace& workspace, double budget_milliseconds) {
   const std::shared_ptr<Device> device = plan.shared_device();
   std::vector<Contestant> contestants = contestants_of(plan, options, device);
-  if (contestants.size() < 2) return plan.finalize(options);
   const Scalars scalars{};
+  if (contestants.size() < 2) {
+    // There is nothing to compare, but wrong operands are refused as they are by several.
+    for (const Contestant& only : contestants) {
+      only.plan->finalize(options);
+      only.plan->execute(operands, scalars, stream, {}, workspace);
+    }
+    return plan.finalize(options);
+  }
   const auto measure = [&](Contestant& each) {
     const double milliseconds = device->time(
         stream, each.count, [&] { each.plan->execute(operands, scalars, stream, {}, workspace); });

@@ -1,6 +1,8 @@
 // Bundles: their content, the cost of using them, and damage.
 #include "cache/bundle/bundle.hpp"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -223,6 +225,17 @@ BOOST_AUTO_TEST_CASE(writing) {
     BOOST_TEST(!writer.add(Bytes(100)));
   }
   BOOST_TEST(files_below(scratch.path(".")).empty());
+  // A killed process leaves nothing, where the file system makes files without names.
+  if (const int nameless = ::open(scratch.path(".").c_str(), O_WRONLY | O_TMPFILE, 0600);
+      nameless >= 0) {
+    close(nameless);
+    wait_for(start_child([&] {
+      BundleWriter writer(path);
+      writer.add(encode(sample_key(1), sample_entry("never finished")));
+      return raise(SIGKILL);
+    }));
+    BOOST_TEST(files_below(scratch.path(".")).empty());
+  }
   BundleWriter nowhere(scratch.path("absent/kernels.bundle"));
   BOOST_TEST(nowhere.finish("") != "");
 

@@ -68,6 +68,28 @@ BOOST_AUTO_TEST_CASE(the_dead_hold_nothing) {
   BOOST_TEST(FileLock(path).wait(milliseconds(1000)));
 }
 
+// Nor do their children, who may live on.
+BOOST_AUTO_TEST_CASE(the_children_of_the_dead_hold_nothing) {
+  int ready[2];
+  BOOST_REQUIRE(pipe(ready) == 0);
+  const int holder = start_child([&] {
+    FileLock lock(path);
+    if (!lock.wait(milliseconds(0))) return 1;
+    const int child = start_child([] { return static_cast<int>(sleep(60)); });
+    if (write(ready[1], &child, sizeof child) != sizeof child) return 2;
+    sleep(60);
+    return 0;
+  });
+  int child = -1;
+  BOOST_REQUIRE(read(ready[0], &child, sizeof child) == sizeof child);
+  for (const int end : ready) close(end);
+  BOOST_TEST((FileLock(path).ask() == FileLock::Turn::others));
+  kill(holder, SIGKILL);
+  wait_for(holder);
+  BOOST_TEST(FileLock(path).wait(milliseconds(0)));
+  kill(child, SIGKILL);
+}
+
 // A child forked while the lock is held has a copy of the descriptor, and may live on.
 BOOST_AUTO_TEST_CASE(a_forked_child_does_not_keep_it) {
   int child = -1;

@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -190,6 +191,64 @@ BOOST_AUTO_TEST_CASE(folders_of_killed_processes_are_removed) {
   BOOST_TEST(fs::exists(neighbour));
   BOOST_TEST(entries() == 2);
   unsetenv("TMPDIR");
+}
+
+// A process is killed while it compiles. Its forked child lives on, and does not keep others from
+// compiling the same kernel, who would wait for KILN_COMPILE_WAIT (30 s).
+BOOST_AUTO_TEST_CASE(children_of_killed_processes_keep_no_lock) {
+  int ready[2];
+  BOOST_REQUIRE(pipe(ready) == 0);
+  make_compiler_slow(true);
+  const pid_t killed = ::fork();
+  if (killed == 0) {
+    alarm(long_enough);
+    std::thread([] { do_everything(36); }).detach();
+    wait_until_compiler_begins();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      alarm(long_enough);
+      for (;;) pause();
+    }
+    const bool told = write(ready[1], &child, sizeof child) == sizeof child;
+    while (told) pause();
+    _exit(1);
+  }
+  pid_t child = -1;
+  BOOST_REQUIRE(read(ready[0], &child, sizeof child) == sizeof child);
+  kill(killed, SIGKILL);
+  end_of(killed);
+  make_compiler_slow(false);
+  const auto begin = std::chrono::steady_clock::now();
+  BOOST_TEST(in_new_process([] { return do_everything(36); }) == 0);
+  BOOST_CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  kill(child, SIGKILL);
+  for (const int end : ready) close(end);
+}
+
+// What a compiler leaves behind when it is killed is in the folder that is removed.
+BOOST_AUTO_TEST_CASE(temporary_files_of_programs_are_in_their_folder) {
+  const kiln::TemporaryFolder here;
+  const kiln::ProgramResult result =
+      kiln::run_program({"/bin/sh", "-c", "echo $TMPDIR; env | grep -c TMPDIR"}, here.path());
+  BOOST_TEST(result.output == here.path() + "\n1\n");
+}
+
+// Any limit on descriptors: the program is not started, and the reason says what is missing.
+BOOST_AUTO_TEST_CASE(few_descriptors) {
+  int started = 0;
+  for (rlim_t limit = 3; limit < 20; ++limit) {
+    const int end = in_child(long_enough, [&] {
+      const rlimit few{limit, limit};
+      closefrom(3);
+      setrlimit(RLIMIT_NOFILE, &few);
+      const kiln::ProgramResult result = shell("echo done");
+      if (result.started) return result.output == "done\n" ? 1 : 2;
+      return result.ending == std::strerror(EMFILE) ? 0 : 3;
+    });
+    BOOST_TEST((end == 0 || end == 1), "limit " << limit << ": " << end);
+    started += end == 1;
+  }
+  BOOST_TEST(started > 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <spawn.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -18,7 +20,7 @@
 namespace test {
 namespace {
 
-std::atomic<long> requests{0}, first_denied{0};
+std::atomic<long> requests{0}, first_denied{0}, spawns{0}, denied_spawn{0};
 std::atomic<bool> on{false};
 
 }  // namespace
@@ -33,6 +35,16 @@ void deny_memory(long nth, bool goes_on) {
 }
 
 long memory_requests() { return requests; }
+
+void deny_spawn(long nth) {
+  denied_spawn = 0;
+  spawns = 0;
+  denied_spawn = nth;
+}
+
+long spawn_calls() { return spawns; }
+
+static bool is_spawn_denied() { return ++spawns == denied_spawn; }
 
 #if defined(__GLIBC__) && !defined(KILN_TEST_SANITIZED)
 const bool can_deny_memory = true;
@@ -58,6 +70,43 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   static auto* const next =
       reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
   return next(thread, attributes, start, argument);
+}
+
+#define KILN_TEST_SPAWN_CALL(name, parameters, arguments)                                   \
+  int name parameters {                                                                     \
+    if (test::is_spawn_denied()) return ENOMEM;                                             \
+    static auto* const next = reinterpret_cast<decltype(&::name)>(dlsym(RTLD_NEXT, #name)); \
+    return next arguments;                                                                  \
+  }
+KILN_TEST_SPAWN_CALL(posix_spawn_file_actions_init, (posix_spawn_file_actions_t * actions),
+                     (actions))
+KILN_TEST_SPAWN_CALL(posix_spawn_file_actions_addchdir_np,
+                     (posix_spawn_file_actions_t * actions, const char* folder), (actions, folder))
+KILN_TEST_SPAWN_CALL(posix_spawn_file_actions_addopen,
+                     (posix_spawn_file_actions_t * actions, int to, const char* path, int flags,
+                      mode_t mode),
+                     (actions, to, path, flags, mode))
+KILN_TEST_SPAWN_CALL(posix_spawn_file_actions_adddup2,
+                     (posix_spawn_file_actions_t * actions, int from, int to), (actions, from, to))
+KILN_TEST_SPAWN_CALL(posix_spawn_file_actions_addclosefrom_np,
+                     (posix_spawn_file_actions_t * actions, int from), (actions, from))
+KILN_TEST_SPAWN_CALL(posix_spawnattr_init, (posix_spawnattr_t * attributes), (attributes))
+KILN_TEST_SPAWN_CALL(posix_spawnattr_setsigdefault,
+                     (posix_spawnattr_t * attributes, const sigset_t* set), (attributes, set))
+KILN_TEST_SPAWN_CALL(posix_spawnattr_setsigmask,
+                     (posix_spawnattr_t * attributes, const sigset_t* set), (attributes, set))
+KILN_TEST_SPAWN_CALL(posix_spawnattr_setflags, (posix_spawnattr_t * attributes, short flags),
+                     (attributes, flags))
+KILN_TEST_SPAWN_CALL(posix_spawn,
+                     (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,
+                      const posix_spawnattr_t* attributes, char* const arguments[],
+                      char* const variables[]),
+                     (child, path, actions, attributes, arguments, variables))
+int memfd_create(const char* name, unsigned flags) {
+  if (test::is_spawn_denied()) return errno = ENOMEM, -1;
+  static auto* const next =
+      reinterpret_cast<decltype(&::memfd_create)>(dlsym(RTLD_NEXT, "memfd_create"));
+  return next(name, flags);
 }
 
 #if defined(__GLIBC__) && !defined(KILN_TEST_SANITIZED)

@@ -1,4 +1,4 @@
-// Threads and memory that this program refuses itself.
+// Threads, memory and programs that this program refuses itself.
 #pragma once
 
 #include <atomic>
@@ -13,5 +13,10 @@ extern std::atomic<bool> deny_threads;
 void deny_memory(long nth, bool goes_on);
 long memory_requests();             // since deny_memory
 extern const bool can_deny_memory;  // not under a sanitizer
+
+// Of the calls by which a program is started (posix_spawn and what prepares it, memfd_create): the
+// nth from now fails for want of memory. 0: none.
+void deny_spawn(long nth);
+long spawn_calls();  // since deny_spawn
 
 }  // namespace test

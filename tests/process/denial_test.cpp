@@ -2,11 +2,18 @@
 // succeeds.
 #include "denial.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
 
+#include "core/process/per_process.hpp"
+#include "folder.hpp"
 #include "in_child.hpp"
 #include "work.hpp"
 
@@ -63,9 +70,62 @@ int with_denial(long nth, bool goes_on) {
   });
 }
 
+int immediate_call() {
+  kilnHandle_t handle = nullptr;
+  Work work(21);
+  kilnStatus_t status = work.status();
+  if (status == KILN_STATUS_SUCCESS) status = kilnCreate(&handle, KILN_DEVICE_HOST, 0);
+  if (status == KILN_STATUS_SUCCESS) status = work.run(handle);
+  const bool wrong = status == KILN_STATUS_SUCCESS && !work.right();
+  if (handle != nullptr && kilnDestroy(handle) != KILN_STATUS_SUCCESS) return 1;
+  if (wrong) return 2;
+  return is_tolerable(status) ? 0 : 3;
+}
+
+// A process that has to find and run the compiler. What it prints on its standard output or writes
+// into its descriptor 3, or into the folder it is in, is somebody else's doing.
+template <class Body>
+int with_compiler(const Body& body) {
+  return in_child(long_enough, [&] {
+    setenv("KILN_CACHE", "off", 1);
+    setenv("KILN_HOST_CXX", copying_compiler().c_str(), 1);
+    for (auto* state = kiln::ProcessState::first(); state != nullptr; state = state->next())
+      state->forget();
+    char own[] = "/tmp/kiln-test-own-XXXXXX";
+    if (mkdtemp(own) == nullptr || chdir(own) != 0) return 90;
+    const int output = open("output", O_RDWR | O_CREAT, 0600);
+    if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, 3) < 0) return 91;
+    int end = body();
+    if (end == 0 && lseek(output, 0, SEEK_END) != 0) end = 92;
+    if (unlink("output") != 0 || (rmdir(own) != 0 && end == 0)) end = 93;
+    return end;
+  });
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(denial)
+
+// The compiler is never run in part: not in the program's folder, not with its descriptors.
+BOOST_AUTO_TEST_CASE(no_means_to_start_a_program) {
+  BOOST_REQUIRE(with_compiler(immediate_call) == 0);  // compiles the kernel
+  const int all = with_compiler([&] {
+    deny_spawn(0);
+    return immediate_call() != 0 ? 0 : static_cast<int>(spawn_calls());
+  });
+  BOOST_REQUIRE(all > 3 * 10);
+  BOOST_REQUIRE(all < 90);
+  for (int nth = 1; nth <= all; ++nth) BOOST_TEST_CONTEXT("call " << nth << " of " << all) {
+      const int end = with_compiler([&] {
+        deny_spawn(nth);
+        const int step = immediate_call();
+        if (step != 0 || spawn_calls() < nth) return 10 + step;
+        deny_spawn(0);
+        return immediate_call();
+      });
+      BOOST_TEST(end == 0);
+    }
+}
 
 BOOST_AUTO_TEST_CASE(no_thread_for_the_background) {
   kilnHandle_t handle = nullptr;
@@ -113,20 +173,23 @@ BOOST_AUTO_TEST_CASE(no_thread_for_a_launch) {
 BOOST_AUTO_TEST_CASE(no_memory) {
   if (!can_deny_memory) return;
   BOOST_REQUIRE(do_everything(20) == 0);
-  long all = 0;
-  const int counted = in_child(long_enough, [&] {
-    deny_memory(0, false);
-    do_what_is_possible(20);
-    const long hundreds = memory_requests() / 100;
-    return static_cast<int>(hundreds > 250 ? 250 : hundreds);
-  });
-  BOOST_REQUIRE(counted > 0);
-  all = 100L * counted;
-  const int count = times(30, 600);
+  auto* const counted = static_cast<long*>(
+      mmap(nullptr, sizeof(long), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  BOOST_REQUIRE(counted != MAP_FAILED);
+  BOOST_REQUIRE(in_child(long_enough, [&] {
+                  deny_memory(0, false);
+                  const int step = do_what_is_possible(20);
+                  *counted = memory_requests();
+                  return step;
+                }) == 0);
+  const long all = *counted;
+  BOOST_REQUIRE(all > 100);
+  const int count = times(30, static_cast<int>(all));
   for (const bool goes_on : {true, false})
     for (int i = 0; i < count; ++i) {
-      // The first ones one by one, the others spread over all.
-      const long nth = i < count / 2 ? i + 1 : all * (i - count / 2) / (count - count / 2);
+      // The first ones one by one, the others spread over all; in full every one.
+      const bool each = i < count / 2 || count == all;
+      const long nth = each ? i + 1 : all * (i - count / 2) / (count - count / 2);
       BOOST_TEST_CONTEXT("request " << nth << (goes_on ? " and all after it" : " alone"))
       BOOST_TEST(with_denial(nth, goes_on) == 0);
     }

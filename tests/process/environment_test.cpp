@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -10,6 +11,7 @@
 #include "compile/run_program.hpp"
 #include "core/config.hpp"
 #include "folder.hpp"
+#include "in_child.hpp"
 
 namespace test {
 namespace {
@@ -50,6 +52,17 @@ BOOST_AUTO_TEST_CASE(is_not_that_of_a_set_user_id_program) {
   const kiln::ProgramResult privileged = kiln::run_program({program, "info"});
   BOOST_REQUIRE_MESSAGE(privileged.succeeded, privileged.output);
   BOOST_TEST(privileged.output.find(folder()) == std::string::npos, privileged.output);
+
+  // Its compiler is not run as the caller, who cannot read the kernel's text.
+  const int end = in_child(60, [&] {
+    constexpr uid_t caller = 1;
+    if (setgid(caller) != 0 || setuid(caller) != 0) return 100;
+    const kiln::ProgramResult compiling =
+        kiln::run_program({program, "conv", "--device", "host", "mb1ic2ih4oc3kh3ph1"});
+    if (!compiling.succeeded) std::fputs(compiling.output.c_str(), stderr);
+    return compiling.succeeded ? 0 : 1;
+  });
+  BOOST_TEST(end == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

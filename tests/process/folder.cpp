@@ -30,6 +30,16 @@ void remove_folder() { fs::remove_all(folder()); }
 
 std::string compiler() { return folder() + "/cxx"; }
 
+std::string copying_compiler() {
+  const std::string path = folder() + "/copying-cxx", kept = folder() + "/kept.so";
+  std::ofstream(path) << "#!/bin/sh\n"
+                      << "case $1 in --version | -dumpmachine) exec " KILN_TEST_CXX " $1 ;; esac\n"
+                      << "[ -e " << kept << " ] && exec cp " << kept << " kernel.so\n"
+                      << KILN_TEST_CXX " \"$@\" && cp kernel.so " << kept << "\n";
+  chmod(path.c_str(), 0700);
+  return path;
+}
+
 void make_compiler_slow(bool slow) {
   fs::remove(folder() + "/begun");
   if (slow)

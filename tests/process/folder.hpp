@@ -12,6 +12,10 @@ void remove_folder();
 // longer.
 std::string compiler();
 void make_compiler_slow(bool slow);
+
+// A compiler that compiles its first kernel, and then gives out copies of it. It takes no time.
+std::string copying_compiler();
+
 void wait_until_compiler_begins();
 
 }  // namespace test

@@ -186,6 +186,30 @@ BOOST_AUTO_TEST_CASE(while_a_stand_in_serves) {
   kilnDestroy(handle);
 }
 
+// The loader of the C library has locks, too. Here threads are inside it most of the time.
+BOOST_AUTO_TEST_CASE(while_kernels_are_loaded_and_unloaded) {
+  constexpr int threads = 3;
+  for (int i = 0; i <= threads; ++i) BOOST_REQUIRE(do_everything(10 + i) == 0);
+  const int forks = times(60, 10'000);
+  const int end = in_child(forks < 100 ? long_enough : 3600, [&] {
+    setenv("KILN_LOADED_KERNELS", "1", 1);
+    forget_all();
+    kilnHandle_t handle = nullptr;
+    if (kilnCreate(&handle, KILN_DEVICE_HOST, 0) != KILN_STATUS_SUCCESS) return 100;
+    for (int i = 0; i < threads; ++i)
+      std::thread([i, handle] {
+        for (int turn = 0;; ++turn)
+          if (const int step = load_and_unload(handle, 10 + i + turn % 2); step != 0) _exit(step);
+      }).detach();
+    for (int i = 0; i < forks; ++i) {
+      const int child = in_child(10, [&] { return load_and_unload(handle, 10 + threads); });
+      if (child != 0) return child < 0 ? 128 - child : 50 + child;
+    }
+    return 0;
+  });
+  BOOST_TEST(end == 0);
+}
+
 // NVRTC cannot be used in a child that was forked meanwhile. The child is told so, and does not
 // hang.
 BOOST_AUTO_TEST_CASE(while_nvrtc_compiles) {

@@ -82,6 +82,15 @@ bool Work::right() const {
   return true;
 }
 
+int load_and_unload(kilnHandle_t handle, int number) {
+  Work work(number);
+  kilnPlan_t plan = nullptr;
+  if (work.plan(handle, &plan) != KILN_STATUS_SUCCESS) return 1;
+  if (kilnFinalizePlan(plan) != KILN_STATUS_SUCCESS) return 2;
+  if (work.execute(handle, plan) != KILN_STATUS_SUCCESS || !work.right()) return 3;
+  return kilnDestroyPlan(plan) == KILN_STATUS_SUCCESS ? 0 : 4;
+}
+
 int do_everything(int number) {
   int step = 0;
   const auto ok = [&](bool good) { return ++step, good; };

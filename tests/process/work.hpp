@@ -39,6 +39,9 @@ class Work {
       y_data_[images * filters * side * side];
 };
 
+// A plan, from its making to its end. 0, or the number of the step that went wrong.
+int load_and_unload(kilnHandle_t handle, int number);
+
 // Everything, from a handle of its own on: an immediate call, a plan, one finalized in the
 // background. 0, or the number of the step that went wrong.
 int do_everything(int number);

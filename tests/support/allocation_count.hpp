@@ -2,6 +2,8 @@
 // program and in all shared libraries. Link allocation_count.cpp into the program.
 #pragma once
 
+#include <cstddef>
+
 namespace test {
 
 // False in a sanitized build, which has the sanitizer's allocator, and without the GNU C library.
@@ -9,5 +11,7 @@ extern const bool counts_allocations;
 
 // The number of allocations of the calling thread so far; 0 if they are not counted.
 long allocation_count();
+// The bytes that those asked for.
+std::size_t allocated_bytes();
 
 }  // namespace test

@@ -5,7 +5,7 @@
 // be half changed, or held by a thread that the child does not have. All locks and all values that
 // are made on first use are of these classes. Static variables inside functions are not used for
 // them: their guards stay locked in a child that is forked while one is initialized, and their
-// destructors run while threads are at work.
+// destructors run while threads are at work. The dynamic loader's lock is apart: loader.hpp.
 //
 // The names of these locks and values. ProcessState::first() lists those in use; tests/process
 // looks each one up here, so no line may end within a name, and holds it while it forks.

@@ -14,6 +14,7 @@
 #include "cache/store/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/process/file_descriptor.hpp"
 #include "core/process/per_process.hpp"
 
 namespace kiln {
@@ -71,7 +72,8 @@ std::string make_folder() {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder() : path_(make_folder()), lock_(open_folder(path_)) {
-  if (lock_) flock(lock_.get(), LOCK_EX | LOCK_NB);  // fails on file systems without locks
+  // Fails on file systems without locks, where a folder is safe for a minute only.
+  if (lock_.get() >= 0) static_cast<void>(flock(lock_.get(), LOCK_EX | LOCK_NB));
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/process/file_descriptor.hpp"
+#include "cache/store/lock_descriptor.hpp"
 
 namespace kiln {
 
@@ -29,7 +29,7 @@ class TemporaryFolder {
 
  private:
   std::string path_;
-  FileDescriptor lock_;
+  cache::LockDescriptor lock_;
 };
 
 }  // namespace kiln

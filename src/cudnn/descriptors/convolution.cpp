@@ -233,7 +233,7 @@ cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(cudnnConvolutionDescriptor_t
         kiln::cudnn::must(kilnGetConvolutionForwardOutputDim(
             kiln_of(convDesc), kiln_of(inputTensorDesc, "inputTensorDesc"),
             kiln_of(filterDesc, "filterDesc"), nbDims, dims));
-        std::copy_n(dims, nbDims, tensorOutputDimA);
+        kiln::cudnn::give_sizes({dims, static_cast<std::size_t>(nbDims)}, tensorOutputDimA);
       },
       convDesc, inputTensorDesc, filterDesc, nbDims, tensorOutputDimA);
 }

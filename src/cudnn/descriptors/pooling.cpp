@@ -174,7 +174,7 @@ cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(cudnnPoolingDescriptor_t pooling
         kiln::cudnn::must(kilnGetPoolingForwardOutputDim(
             set_before(poolingDesc).rounding_down.get(),
             kiln::cudnn::kiln_of(inputTensorDesc, "inputTensorDesc"), nbDims, dims));
-        std::copy_n(dims, nbDims, outputTensorDimA);
+        kiln::cudnn::give_sizes({dims, static_cast<std::size_t>(nbDims)}, outputTensorDimA);
       },
       poolingDesc, inputTensorDesc, nbDims, outputTensorDimA);
 }

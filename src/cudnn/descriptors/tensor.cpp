@@ -1,5 +1,7 @@
 #include "cudnn/descriptors/tensor.hpp"
 
+#include <limits>
+
 #include "cudnn/descriptors/types.hpp"
 #include "cudnn/forward/translate.hpp"
 #include "cudnn/library/status.hpp"
@@ -119,6 +121,11 @@ void check_served(const Shape& shape, const char* name) {
 
 // Checks all values. Shapes that Kiln does not compute with are only stored, for the real library.
 void set(cudnnTensorStruct& tensor, const Shape& shape) {
+  // cudnnGetTensorNdDescriptor gives strides back in an int.
+  for (int i = 0; i < shape.rank; ++i)
+    if (shape.strides[i] > std::numeric_limits<int>::max())
+      fail(KILN_STATUS_NOT_SUPPORTED, "the stride of dimension ", i, " would be ", shape.strides[i],
+           " elements; expected at most ", std::numeric_limits<int>::max());
   if (served(shape))
     must(kilnSetTensorNdDescriptor(tensor.kiln.get(), kiln_type(shape.type, "dataType"), shape.rank,
                                    shape.dims.data(), shape.strides.data()));

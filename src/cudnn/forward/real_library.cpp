@@ -1,8 +1,7 @@
 #include "cudnn/forward/real_library.hpp"
 
-#include <dlfcn.h>
-
 #include "core/log/log.hpp"
+#include "core/process/loader.hpp"
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
 #include "cudnn/library/settings.hpp"
@@ -16,20 +15,18 @@ namespace {
 void* open() {
   const std::string& path = settings().forward;
   if (path.empty()) return nullptr;
-  const auto complain = [&](const char* why) {
-    log::error(cat("KILN_CUDNN_FORWARD is ", path, ", which is not used: ", why,
+  const auto complain = [&](const std::string& reason) {
+    log::error(cat("KILN_CUDNN_FORWARD is ", path, ", which is not used: ", reason,
                    ". What Kiln does not serve is refused"));
     return nullptr;
   };
   // RTLD_LOCAL, because its symbols must not replace Kiln's.
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* const why = dlerror();
-    return complain(why != nullptr ? why : "it cannot be opened");
-  }
-  if (dlsym(library, "kilnCudnnMarker") != nullptr)
+  std::string why;
+  void* const library = open_library(path, why);
+  if (library == nullptr) return complain(why);
+  if (find_symbol(library, "kilnCudnnMarker") != nullptr)
     return complain("it is Kiln's own; expected the library of cuDNN");
-  if (dlsym(library, "cudnnCreate") == nullptr)
+  if (find_symbol(library, "cudnnCreate") == nullptr)
     return complain("it has no cudnnCreate; expected the library of cuDNN");
   return library;
 }
@@ -50,7 +47,7 @@ bool forwards() noexcept { return library() != nullptr; }
 
 void* real_symbol(const char* name) noexcept {
   void* const behind = library();
-  return behind != nullptr ? dlsym(behind, name) : nullptr;
+  return behind != nullptr ? find_symbol(behind, name) : nullptr;
 }
 
 }  // namespace kiln::cudnn

@@ -1,8 +1,7 @@
 #include "device/cuda/driver.hpp"
 
-#include <dlfcn.h>
-
 #include "core/error.hpp"
+#include "core/process/loader.hpp"
 #include "core/process/per_process.hpp"
 
 // Two levels, so that a name which is itself a macro of cuda.h is expanded first.
@@ -22,19 +21,20 @@ std::string describe(const Driver& functions, CUresult result) {
 
 // Opens the driver and finds its functions. Returns "", or the reason why it cannot be used.
 std::string open(Driver& functions) {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  std::string missing;
+  void* const library = open_library("libcuda.so.1", missing);
   if (!library) return "no CUDA driver: libcuda.so.1 is not installed";
-#define KILN_RESOLVE(name)                                                                     \
-  functions.name =                                                                             \
-      reinterpret_cast<decltype(functions.name)>(dlsym(library, KILN_EXPANDED_TEXT_OF(name))); \
-  if (!functions.name)                                                                         \
-    return "the CUDA driver is too old: it has no " KILN_EXPANDED_TEXT_OF(                     \
+#define KILN_RESOLVE(name)                                                 \
+  functions.name = reinterpret_cast<decltype(functions.name)>(             \
+      find_symbol(library, KILN_EXPANDED_TEXT_OF(name)));                  \
+  if (!functions.name)                                                     \
+    return "the CUDA driver is too old: it has no " KILN_EXPANDED_TEXT_OF( \
         name) " (11.8 or later is needed)";
   KILN_DRIVER_FUNCTIONS(KILN_RESOLVE)
 #undef KILN_RESOLVE
-#define KILN_RESOLVE(name) \
-  functions.name =         \
-      reinterpret_cast<decltype(functions.name)>(dlsym(library, KILN_EXPANDED_TEXT_OF(name)));
+#define KILN_RESOLVE(name)                                     \
+  functions.name = reinterpret_cast<decltype(functions.name)>( \
+      find_symbol(library, KILN_EXPANDED_TEXT_OF(name)));
   KILN_NEWER_DRIVER_FUNCTIONS(KILN_RESOLVE)
 #undef KILN_RESOLVE
   const CUresult result = functions.cuInit(0);

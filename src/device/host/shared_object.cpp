@@ -1,6 +1,5 @@
 #include "device/host/shared_object.hpp"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,12 +7,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <new>
 
 #include "cache/store/files.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "core/process/file_descriptor.hpp"
+#include "core/process/loader.hpp"
 
 namespace kiln::host {
 namespace {
@@ -39,15 +38,6 @@ std::string unique_path(int descriptor) {
   return cat(path, "/", descriptor);
 }
 
-void* open_library(const std::string& path, std::string& why) {
-  errno = 0;
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle) return handle;
-  if (errno == ENOMEM) throw std::bad_alloc();
-  why = dlerror();
-  return nullptr;
-}
-
 }  // namespace
 
 SharedObject::SharedObject(std::span<const std::byte> image) {
@@ -66,7 +56,7 @@ SharedObject::SharedObject(std::span<const std::byte> image) {
 SharedObject::~SharedObject() { close_all(); }
 
 void SharedObject::close_all() {
-  if (handle_) dlclose(handle_);
+  if (handle_) close_library(handle_);
   if (memory_ >= 0) close(memory_);
 }
 
@@ -102,7 +92,7 @@ bool SharedObject::open_from_file(std::span<const std::byte> image, std::string&
 }
 
 const void* SharedObject::symbol(const std::string& name) const {
-  return dlsym(handle_, name.c_str());
+  return find_symbol(handle_, name.c_str());
 }
 
 }  // namespace kiln::host

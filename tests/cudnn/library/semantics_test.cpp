@@ -318,6 +318,12 @@ BOOST_AUTO_TEST_CASE(a_setter_that_fails) {
   const std::vector<int> huge(8, 2000000000);
   KILN_REFUSES(CUDNN_STATUS_BAD_PARAM, "2^63",
                cudnnSetTensorNdDescriptorEx(t, CUDNN_TENSOR_NCHW, CUDNN_DATA_INT8, 8, huge.data()));
+  // A getter could not give back the stride.
+  KILN_REFUSES(
+      CUDNN_STATUS_NOT_SUPPORTED, "the stride of dimension 1 would be 4294967296",
+      cudnnSetTensor4dDescriptor(t, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 3, 65536, 65536));
+  KILN_OK(cudnnGetTensorSizeInBytes(t, &bytes));
+  BOOST_TEST(bytes == 24 * sizeof(float));
 
   const Convolution convolution;
   KILN_OK(cudnnSetConvolution2dDescriptor(convolution, 1, 2, 3, 4, 5, 6, CUDNN_CONVOLUTION,
@@ -335,6 +341,14 @@ BOOST_AUTO_TEST_CASE(a_setter_that_fails) {
   for (int i = 0; i < 6; ++i) BOOST_TEST(v[i] == i + 1);
   BOOST_TEST(mode == CUDNN_CONVOLUTION);
   BOOST_TEST(type == CUDNN_DATA_HALF);
+
+  const Tensor wide({1, 1, 1, 2147483647});
+  const Filter one({1, 1, 1, 1});
+  KILN_OK(cudnnSetConvolution2dDescriptor(convolution, 0, 10, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION,
+                                          CUDNN_DATA_FLOAT));
+  KILN_REFUSES(
+      CUDNN_STATUS_NOT_SUPPORTED, "dimension 3 of the result has 2147483667",
+      cudnnGetConvolution2dForwardOutputDim(convolution, wide, one, v, v + 1, v + 2, v + 3));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

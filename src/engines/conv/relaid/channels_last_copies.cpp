@@ -51,26 +51,37 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
   std::string tile;
-  const auto copy = [&](std::int64_t next) {
-    const std::vector<RelaidMove> moves =
-        moves_of(problem, chunk_of(layout, next - 1), chunk_of(layout, next), next == 0);
-    if (moves.empty()) return;
-    if (with_steps) steps.push_back(copies_step(moves, engine, tile));
-    made.seconds += copies_seconds(moves, device);
+  // What is copied before chunk `next`, or after the last one.
+  const auto moves_before = [&](std::int64_t next) {
+    return moves_of(problem, chunk_of(layout, next - 1), chunk_of(layout, next), next == 0);
+  };
+  const auto add_seconds = [&](std::int64_t next, std::int64_t count) {
+    const std::vector<RelaidMove> moves = moves_before(next);
+    if (!moves.empty()) made.seconds += static_cast<double>(count) * copies_seconds(moves, device);
+  };
+  const auto add_copies = [&](std::int64_t next) {
+    const std::vector<RelaidMove> moves = moves_before(next);
+    if (!moves.empty()) steps.push_back(copies_step(moves, engine, tile));
   };
   InnerChoices inner(problem.inner, problem.cut, terms.budget - layout.workspace, device,
                      problem.engine);
-  for (std::int64_t i = 0; i < layout.chunks; ++i) {
-    const RelaidChunk chunk = chunk_of(layout, i);
-    if (with_steps && i == 0)
-      tile = relaid_tile(problem, layout, copied_of(problem), inner.proposal(chunk), terms.budget);
-    copy(i);
-    made.seconds += inner.seconds(chunk);
+  for (const auto& [number, count] : alike_chunks(layout)) {
+    const RelaidChunk chunk = chunk_of(layout, number);
+    add_seconds(number, count);
+    made.seconds += static_cast<double>(count) * inner.seconds(chunk);
     own = std::max(own, inner.workspace(chunk));
-    if (with_steps) append_relaid(steps, inner.proposal(chunk), places_of(problem, layout, i));
   }
-  copy(layout.chunks);
+  add_seconds(layout.chunks, 1);
   made.seconds *= margin_of(layout);
+  if (with_steps) {
+    tile = relaid_tile(problem, layout, copied_of(problem), inner.proposal(chunk_of(layout, 0)),
+                       terms.budget);
+    for (std::int64_t i = 0; i < layout.chunks; ++i) {
+      add_copies(i);
+      append_relaid(steps, inner.proposal(chunk_of(layout, i)), places_of(problem, layout, i));
+    }
+    add_copies(layout.chunks);
+  }
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + own;
   return made;

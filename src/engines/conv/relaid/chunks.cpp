@@ -30,9 +30,13 @@ std::int64_t most_rows(const RelaidProblem& problem, std::size_t bytes) {
 // The fewest parts of equal size, so that one kernel computes all, if they are not many more than
 // the fewest.
 std::int64_t even_parts(const RelaidCut& cut, std::int64_t least) {
-  for (std::int64_t parts = least; parts < 2 * least; ++parts)
+  for (std::int64_t parts = least; parts < std::min(2 * least, most_chunks); ++parts)
     if (cut.rows % (parts * cut.granule) == 0) return parts;
   return least;
+}
+
+Refusal too_many_chunks() {
+  return Refusal{cat("the batch would be cut into more than ", most_chunks, " chunks")};
 }
 
 }  // namespace
@@ -58,16 +62,18 @@ std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProb
     const auto most = static_cast<std::int64_t>(rest / each);
     const std::int64_t least = ceil_div(batch, std::min(most, batch));
     for (const std::int64_t chunks : {least, least + 1, least + least / 2})
-      if (chunks <= batch) add({.chunks = chunks});
+      if (chunks <= std::min(batch, most_chunks)) add({.chunks = chunks});
+    if (least > most_chunks) return too_many_chunks();
     if (most > 1) return divisions;
   }
   const std::int64_t most = most_rows(problem, rest);
   if (most > 0) {
     const std::int64_t least = ceil_div(cut.rows, most);
+    if (divisions.empty() && least > most_chunks / batch) return too_many_chunks();
     // Few sizes: all engines estimate each of them.
     for (const std::int64_t parts : {least, even_parts(cut, least + 1)})
       if (const std::int64_t part = round_up(ceil_div(cut.rows, parts), cut.granule);
-          part < cut.rows)
+          part < cut.rows && ceil_div(cut.rows, part) <= most_chunks / batch)
         add({.part = part});
   }
   if (!divisions.empty()) return divisions;
@@ -105,6 +111,30 @@ RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number) {
   return {number * least + std::min(number, more), least + (number < more ? 1 : 0), 0, layout.rows};
 }
 
+std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout) {
+  std::vector<AlikeChunks> all;
+  const auto add = [&](std::int64_t number, std::int64_t count) {
+    if (count > 0) all.push_back({number, count});
+  };
+  add(0, 1);
+  if (layout.division.part > 0) {
+    const std::int64_t parts = ceil_div(layout.rows, layout.division.part);
+    for (std::int64_t part = 1; part < parts; ++part) add(part, layout.batch);
+    add(parts, layout.batch - 1);
+    return all;
+  }
+  // Those with one image more come first.
+  const std::int64_t more = layout.batch % layout.chunks;
+  if (more == 0) {
+    add(1, layout.chunks - 1);
+  } else {
+    add(1, more - 1);
+    add(more, 1);
+    add(more + 1, layout.chunks - more - 1);
+  }
+  return all;
+}
+
 Terms InnerChoices::terms() const {
   Terms terms;
   terms.workspace = workspace_;
@@ -112,19 +142,22 @@ Terms InnerChoices::terms() const {
   return terms;
 }
 
-const ChoiceEstimate& InnerChoices::estimate(const RelaidChunk& chunk) {
+InnerChoices::Inner& InnerChoices::inner(const RelaidChunk& chunk) {
   const auto found = std::ranges::find_if(known_, [&](const Inner& inner) {
     return inner.images == chunk.images && inner.rows == chunk.rows;
   });
-  if (found != known_.end()) return found->estimate;
+  if (found != known_.end()) return *found;
   known_.push_back({chunk.images, chunk.rows,
                     estimate_choice(part_of(problem_, cut_, chunk), device_, terms())});
-  return known_.back().estimate;
+  return known_.back();
 }
 
-Proposal InnerChoices::proposal(const RelaidChunk& chunk) {
+const Proposal& InnerChoices::proposal(const RelaidChunk& chunk) {
   std::vector<EngineRefusal> ignored;
-  return choose(part_of(problem_, cut_, chunk), device_, terms(), ignored);
+  Inner& own = inner(chunk);
+  if (!own.proposal)
+    own.proposal = choose(part_of(problem_, cut_, chunk), device_, terms(), ignored);
+  return *own.proposal;
 }
 
 std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout,

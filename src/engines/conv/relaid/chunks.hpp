@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -27,9 +28,14 @@ struct RelaidLayout {
   std::int64_t chunks = 0;
   std::size_t workspace = 0;  // byte at which the inner proposal's own workspace begins
 };
+// The most chunks of a problem. A plan lists the launches of every chunk. Copies of so many chunks
+// take 256 GiB if a chunk takes all of most_workspace, more than devices have.
+inline constexpr std::int64_t most_chunks = 16384;
+
 // The divisions that are estimated: those of which all copies of a chunk fit into `budget` bytes of
-// workspace together with `sums` bytes of sums. More chunks than the fewest may fill the chip more
-// evenly, and leave more workspace to the inner proposal. Images are cut only if chunks have one.
+// workspace together with `sums` bytes of sums, and which have at most most_chunks. More chunks
+// than the fewest may fill the chip more evenly, and leave more workspace to the inner proposal.
+// Images are cut only if chunks have one.
 std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProblem& problem,
                                                                 std::size_t sums,
                                                                 std::size_t budget);
@@ -44,6 +50,16 @@ inline double margin_of(const RelaidLayout& layout) { return layout.division.par
 // Chunk `number`; an empty one if the number is -1 or the number of chunks. The first one is the
 // largest, the last one the smallest.
 RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number);
+
+// Chunks that cost the same, because they and the chunks before them have the same sizes and are
+// cut off at the same edges of an image.
+struct AlikeChunks {
+  std::int64_t number = 0;  // of the first of them
+  std::int64_t count = 0;
+};
+// All chunks, each counted once. There are few kinds, however large the batch is: at most four, or
+// two more than an image has parts.
+std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout);
 
 // The choices of engines for the copies of a chunk, by its size. Chunks have at most two different
 // sizes; each is estimated once.
@@ -61,14 +77,16 @@ class InnerChoices {
 
   double seconds(const RelaidChunk& chunk) { return estimate(chunk).seconds; }
   std::size_t workspace(const RelaidChunk& chunk) { return estimate(chunk).workspace; }
-  Proposal proposal(const RelaidChunk& chunk);
+  const Proposal& proposal(const RelaidChunk& chunk);
 
  private:
   struct Inner {
     std::int64_t images, rows;
     ChoiceEstimate estimate;
+    std::optional<Proposal> proposal{};
   };
-  const ChoiceEstimate& estimate(const RelaidChunk& chunk);
+  Inner& inner(const RelaidChunk& chunk);
+  const ChoiceEstimate& estimate(const RelaidChunk& chunk) { return inner(chunk).estimate; }
   Terms terms() const;
 
   ConvolutionProblem problem_;

@@ -93,6 +93,9 @@ ConvolutionProblem rows_as_pixels(const ConvolutionProblem& problem) {
 // The dense kernels have at most this many phases, which are rows of patches in a data gradient.
 constexpr std::int64_t most_rows = 8;
 
+// The most steps of a plan, each of which computes most_rows rows of all patches.
+constexpr std::int64_t most_parts = 128;
+
 // Some rows of all patches, and the problem of these.
 struct Part {
   std::int64_t first, rows;
@@ -169,6 +172,9 @@ std::variant<RelaidEngine::Made, Refusal> PatchesEngine::work_out(const Convolut
   const auto answer = patches_as_pixels(problem);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
   const auto& inner = std::get<ConvolutionProblem>(answer);
+  if (const std::int64_t rows = inner.filter[ConvolutionProblem::depth];
+      problem.pass == ConvolutionPass::dgrad && rows > most_parts * most_rows)
+    return Refusal{cat("patches have ", rows, " rows; expected at most ", most_parts * most_rows)};
   Made made;
   std::vector<Step> steps;
   std::size_t workspace = 0;

@@ -119,12 +119,22 @@ struct Named {
   std::string tile{};
 };
 
-// Adds the time of the moves and, unless `tile` is empty, their step.
-void append_copies(Made& made, std::vector<Step>& steps, std::span<const RelaidMove> moves,
-                   const Named& named, const DeviceDescription& device) {
-  if (moves.empty()) return;
-  if (!named.tile.empty()) steps.push_back(copies_step(moves, named.engine, named.tile));
-  made.seconds += copies_seconds(moves, device);
+void append_copies(std::vector<Step>& steps, std::span<const RelaidMove> moves,
+                   const Named& named) {
+  if (!moves.empty()) steps.push_back(copies_step(moves, named.engine, named.tile));
+}
+
+// The time of all chunks' copies and of those after the last chunk.
+double all_copies_seconds(const RelaidProblem& problem, const RelaidLayout& layout,
+                          const DeviceDescription& device) {
+  double seconds = 0;
+  const auto add = [&](std::span<const RelaidMove> moves, std::int64_t count) {
+    if (!moves.empty()) seconds += static_cast<double>(count) * copies_seconds(moves, device);
+  };
+  for (const auto& [number, count] : alike_chunks(layout))
+    add(moves_of(problem, layout, number), count);
+  add(results_of(problem), 1);
+  return seconds;
 }
 
 // A chunk that adds to the sums of those before it loads them at its end: a thread loads and stores
@@ -150,21 +160,22 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
   std::size_t own = 0;  // workspace of the inner proposals
   Named named{engine};
   InnerChoices inner(inner_problem, relaid.cut, budget - layout.workspace, device, relaid.engine);
-  for (std::int64_t i = 0; i < layout.chunks; ++i) {
-    const RelaidChunk chunk = chunk_of(layout, i);
-    made.seconds += inner.seconds(chunk);
-    if (i > 0) made.seconds += adding_seconds;
+  for (const auto& [number, count] : alike_chunks(layout)) {
+    const RelaidChunk chunk = chunk_of(layout, number);
+    made.seconds +=
+        static_cast<double>(count) * (inner.seconds(chunk) + (number > 0 ? adding_seconds : 0));
     own = std::max(own, inner.workspace(chunk));
-    Proposal proposal;
-    if (with_steps) proposal = inner.proposal(chunk);
-    if (with_steps && i == 0)
-      named.tile = relaid_tile(relaid, layout, copied_of(relaid, sums), proposal, budget);
-    append_copies(made, steps, moves_of(relaid, layout, i), named, device);
-    if (!with_steps) continue;
+  }
+  made.seconds += all_copies_seconds(relaid, layout, device);
+  if (with_steps)
+    named.tile = relaid_tile(relaid, layout, copied_of(relaid, sums),
+                             inner.proposal(chunk_of(layout, 0)), budget);
+  for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
+    append_copies(steps, moves_of(relaid, layout, i), named);
     std::vector<Step> products;
     RelaidPlaces places = places_of(relaid, layout, i);
     if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
-    append_relaid(products, std::move(proposal), places);
+    append_relaid(products, inner.proposal(chunk_of(layout, i)), places);
     if (sums) set_scalar(products, LaunchSpec::Hole::alpha, 1);
     if (sums || i > 0) set_scalar(products, LaunchSpec::Hole::beta, i > 0 ? 1 : 0);
     std::move(products.begin(), products.end(), std::back_inserter(steps));
@@ -173,7 +184,7 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
     made.seconds += finish->seconds;
     if (with_steps) append_finish(steps, *finish, device);
   }
-  append_copies(made, steps, results_of(relaid), named, device);
+  if (with_steps) append_copies(steps, results_of(relaid), named);
   made.seconds *= margin_of(layout);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + own;
@@ -216,22 +227,26 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivis
   Made made;
   std::vector<Step> steps;
   Named named{engine_name};
-  for (std::int64_t i = 0; i < layout.chunks; ++i) {
-    made.seconds += best->seconds - second;
-    Proposal products;
-    if (with_steps) products = engine.propose(tile, part(i), device, best->parts, groups);
-    if (with_steps && i == 0)
-      named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), products, budget) +
+  made.seconds = static_cast<double>(layout.chunks) * (best->seconds - second) + second +
+                 all_copies_seconds(relaid, layout, device);
+  made.seconds *= margin_of(layout);
+  Proposal of_size;  // of the chunk before, which most chunks are as large as
+  RelaidChunk size{};
+  for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
+    const RelaidChunk chunk = chunk_of(layout, i);
+    if (chunk.images != size.images || chunk.rows != size.rows)
+      of_size = engine.propose(tile, part(i), device, best->parts, groups);
+    size = chunk;
+    if (i == 0)
+      named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), of_size, budget) +
                    ", sums of all images";
-    append_copies(made, steps, moves_of(relaid, layout, i), named, device);
-    if (!with_steps) continue;
+    append_copies(steps, moves_of(relaid, layout, i), named);
+    Proposal products = of_size;
     if (i > 0) continue_sums(products);
     if (i + 1 < layout.chunks) products.then.clear();
     append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
-  made.seconds += second;
-  append_copies(made, steps, results_of(relaid), named, device);
-  made.seconds *= margin_of(layout);
+  if (with_steps) append_copies(steps, results_of(relaid), named);
   if (with_steps) made.proposal = proposal_of(std::move(steps), 0);
   made.proposal.workspace = layout.workspace + best->workspace;
   return made;
