@@ -39,9 +39,11 @@ double estimate(const Problem& problem, const DeviceDescription& device) {
 // All problems of the lists, convolutions in three passes and types.
 std::vector<Problem> all_problems() {
   const std::pair<const char*, const char*> lists[] = {
-      {"conv", "small"},     {"conv", "paper"},      {"conv", "resnet50"}, {"conv", "vgg16"},
-      {"conv", "alexnet"},   {"conv", "backward"},   {"local", "local"},   {"pool", "pooling"},
-      {"act", "activation"}, {"softmax", "softmax"}, {"tensor", "tensor"}, {"tensor", "reduction"}};
+      {"conv", "small"},      {"conv", "paper"},         {"conv", "resnet50"},
+      {"conv", "vgg16"},      {"conv", "alexnet"},       {"conv", "backward"},
+      {"local", "local"},     {"pool", "pooling"},       {"act", "activation"},
+      {"softmax", "softmax"}, {"norm", "normalization"}, {"tensor", "tensor"},
+      {"tensor", "reduction"}};
   std::vector<Problem> problems;
   for (const auto& [command, list] : lists)
     for (const NumberedLine& line :

@@ -1,5 +1,5 @@
-// The commands of every operation: conv in all directions, pool, act, softmax, tensor; and inspect
-// and prewarm of them.
+// The commands of every operation: conv in all directions, pool, act, softmax, norm, tensor; and
+// inspect and prewarm of them.
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -47,6 +47,7 @@ BOOST_AUTO_TEST_CASE(every_command_passes_and_says_so) {
       {"act", {"--dir", "bwd", "--act", "leaky_relu", "--coef", "0.1", "--dt", "f64", "2x3x5"}},
       {"softmax", {"--algorithm", "fast", "2x3x5x7x2"}},
       {"softmax", {"--dir", "bwd", "--over", "image", "--layout", "nhwc", "2x3x5x7"}},
+      {"norm", {"--act", "relu", "--residual", "--alpha2", "0.25", "2x3x5x7"}},
       {"tensor", {"--dt", "f32:f16", "--layout", "nchw:nhwc", "2x3x5x7"}},
       {"tensor", {"--op", "fill", "--alpha", "2.5", "2x3x5x7"}},
       {"tensor", {"--op", "add", "--alpha2", "-1", "2x3x5x7:1x3x1x1:2x3x5x7"}},

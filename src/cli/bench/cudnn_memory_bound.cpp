@@ -27,6 +27,10 @@ class MemoryBound {
     fail(KILN_STATUS_NOT_SUPPORTED, "not compared: cuDNN has no weights of each pixel's own");
   }
 
+  Execute operator()(const NormalizationProblem&) const {
+    fail(KILN_STATUS_NOT_SUPPORTED, "not compared: the peer's batch normalization is not called");
+  }
+
   Execute operator()(const PoolingProblem& problem) {
     const auto size = [](std::int64_t value) { return static_cast<int>(value); };
     for (int axis = 1; axis < 3; ++axis)
