@@ -131,11 +131,12 @@ run_ctest() {
   fi
   forget_failed "$KILN_TEST_MEMORY"
   # CTest shows what a test printed only if it failed.
-  note "Results remembered from earlier runs:"
   awk '/^[0-9]+\/[0-9]+ Testing: / { test = $3 }
-    /^[0-9]+ of [0-9]+ results remembered$/ {
-      print "  " test ": " $1 " of " $3; remembered += $1; all += $3 }
-    END { print "  in all: " remembered + 0 " of " all + 0 }' "$build/Testing/Temporary/LastTest.log"
+    match($0, /[0-9]+ of [0-9]+ results remembered$/) {
+      split(substr($0, RSTART), words, " ")
+      print test ": " words[1] " of " words[3] " results remembered from earlier runs"
+      remembered += words[1]; all += words[3] }
+    END { if (all) print "in all: " remembered " of " all }' "$build/Testing/Temporary/LastTest.log"
 }
 
 # Results (tests/support/memory.hpp) have a folder for each state of what makes them.
@@ -158,11 +159,15 @@ check_gpu() {
 }
 
 # The same kernels with every access checked: they are compiled with the sanitizers as well.
-check_sanitized() {
-  local folder=$build/sanitize runner=$build/sanitize/tests/ops/problem_runner
+build_sanitized() {
+  local folder=$build/sanitize
   configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
   compile "$folder" problem_runner test_unit replay_descriptors replay_operations replay_problem_line
+}
+
+check_sanitized() {
+  local folder=$build/sanitize runner=$build/sanitize/tests/ops/problem_runner
   if "$folder/tests/unit/test_unit" --log_level=warning; then
     passed "sanitized unit tests"
   else
@@ -203,7 +208,10 @@ if ((cold)); then
   rm -rf "$memory_of_tests"
   export CCACHE_DISABLE=1
 fi
-mkdir -p -m 700 "$memory_of_tests"
+if ! mkdir -p -m 700 "$memory_of_tests" 2>/dev/null; then  # a home that cannot be written to
+  memory_of_tests=$build/memory
+  mkdir -p "$memory_of_tests"
+fi
 # Kernels that a run before this one compiled need no compilation, and the user's own stay as they are.
 export KILN_CACHE_DIR=$memory_of_tests/kernels KILN_CACHE_MAX_SIZE=1G
 
@@ -222,7 +230,8 @@ stage "Format" check_format
 remember_results
 stage "Tests that need no GPU" run_ctest cpu
 stage "Tests that need a GPU" check_gpu
-[[ $tier == quick ]] || stage "AddressSanitizer and UBSan" check_sanitized
+[[ $tier == quick ]] || stage "Building with AddressSanitizer and UBSan" build_sanitized
+[[ $tier == quick ]] || stage "Tests with AddressSanitizer and UBSan" check_sanitized
 [[ $tier != full ]] || stage "PyTorch, installed for this" check_torch
 
 prune_memory "$memory_of_tests/results"

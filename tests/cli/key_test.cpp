@@ -139,6 +139,12 @@ BOOST_AUTO_TEST_CASE(options_and_architecture_count) {
     seen.insert(content(key({"--arch", arch})));
   seen.insert(content(key({"--arch", "sm_90a", "--lineinfo"})));
   BOOST_TEST(seen.size() == 9u);
+  kiln.environment["KILN_HOST_OPTIMIZATION"] = "g";
+  seen.insert(content(key({"--arch", "host"})));
+  BOOST_TEST(seen.size() == 10u);
+  BOOST_TEST(seen.contains(content(key({"--arch", "sm_90a"}))));  // it is the host compiler's alone
+  kiln.environment["KILN_HOST_OPTIMIZATION"] = "1";
+  BOOST_TEST(seen.contains(content(key({"--arch", "host"}))));
 }
 
 BOOST_AUTO_TEST_CASE(neither_place_nor_time_nor_language_counts) {
