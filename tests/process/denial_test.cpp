@@ -3,6 +3,8 @@
 #include "denial.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "compile/compiler.hpp"
 #include "core/process/per_process.hpp"
 #include "folder.hpp"
 #include "in_child.hpp"
@@ -80,6 +83,34 @@ int immediate_call() {
   if (handle != nullptr && kilnDestroy(handle) != KILN_STATUS_SUCCESS) return 1;
   if (wrong) return 2;
   return is_tolerable(status) ? 0 : 3;
+}
+
+int compile_with_nvrtc() {
+  std::string why;
+  const auto nvrtc = kiln::find_nvrtc(why);
+  if (!nvrtc) return 0;
+  const std::string source = "extern \"C\" __global__ void k(float* p) { p[threadIdx.x] *= 2; }";
+  return nvrtc->compile(source, "k.cu", kiln::nvrtc_options("sm_80")).binary.empty() ? 1 : 0;
+}
+
+// Runs work on a thread with a stack of so many bytes.
+int on_stack(std::size_t bytes, int (*work)()) {
+  struct Task {
+    int (*work)();
+    int result;
+  } task{work, 80};
+  const auto run = [](void* argument) -> void* {
+    auto& mine = *static_cast<Task*>(argument);
+    mine.result = mine.work();
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstacksize(&attributes, bytes) != 0 ||
+      pthread_create(&thread, &attributes, run, &task) != 0)
+    return 81;
+  pthread_join(thread, nullptr);
+  return task.result;
 }
 
 // A process that has to find and run the compiler. What it prints on its standard output or writes
@@ -193,6 +224,36 @@ BOOST_AUTO_TEST_CASE(no_memory) {
       BOOST_TEST_CONTEXT("request " << nth << (goes_on ? " and all after it" : " alone"))
       BOOST_TEST(with_denial(nth, goes_on) == 0);
     }
+}
+
+// What a process keeps of kernels is bounded by KILN_LOADED_KERNELS: from there on, and after the
+// answers for the last hundred problems or so, new ones take no more memory.
+BOOST_AUTO_TEST_CASE(memory_of_ever_new_kernels_levels) {
+  if (!can_deny_memory) return;  // a sanitizer's allocator is not asked
+  constexpr int level = 140, more = 20;
+  const int end = with_compiler([] {
+    setenv("KILN_LOADED_KERNELS", "20", 1);
+    kilnHandle_t handle = nullptr;
+    if (kilnCreate(&handle, KILN_DEVICE_HOST, 0) != KILN_STATUS_SUCCESS) return 1;
+    std::size_t before = 0;
+    for (int i = 0; i < level + more; ++i) {
+      if (i == level) before = mallinfo2().uordblks;
+      Work work(300 + i);
+      kilnPlan_t plan = nullptr;
+      if (work.plan(handle, &plan) != KILN_STATUS_SUCCESS) return 2;
+      if (kilnFinalizePlan(plan) != KILN_STATUS_SUCCESS) return 3;
+      kilnDestroyPlan(plan);
+    }
+    return mallinfo2().uordblks < before + more * 4096 ? 0 : 4;  // of 115 KiB that a kernel takes
+  });
+  BOOST_TEST(end == 0);
+}
+
+// The stacks that finalizing a plan needs, as src/plan/README.md has them.
+BOOST_AUTO_TEST_CASE(small_stacks_are_enough) {
+  if (!can_deny_memory) return;  // a sanitizer's frames are larger
+  BOOST_TEST(with_compiler([] { return on_stack(64 * 1024, immediate_call); }) == 0);
+  BOOST_TEST(with_compiler([] { return on_stack(256 * 1024, compile_with_nvrtc); }) == 0);
 }
 
 // A thread that has never been in the library, and has no memory at all.
