@@ -57,7 +57,9 @@ void tune_plan(Plan& plan, const FinalizeOptions& options, std::span<void* const
   const std::shared_ptr<Device> device = plan.shared_device();
   std::vector<Contestant> contestants = contestants_of(plan, options, device);
   if (contestants.size() < 2) return plan.finalize(options);
-  const Scalars scalars{};
+  Scalars scalars{};
+  // Running statistics stay as they are.
+  if (std::holds_alternative<NormalizationProblem>(plan.problem())) scalars.alpha2 = 0;
   const auto measure = [&](Contestant& each) {
     const double milliseconds = device->time(
         stream, each.count, [&] { each.plan->execute(operands, scalars, stream, {}, workspace); });
