@@ -64,7 +64,8 @@ KILN_API kilnStatus_t kilnGetNormalizationDescriptor(kilnNormalizationDescriptor
  * runningMean), and runningVariance likewise with the unbiased M2 / (n - 1): factor is PyTorch's
  * momentum, or 1 / (the number of batches so far) for a cumulative average. n is at least 2.
  * In place: y may be x or residual, though the gradient needs x. Workspace, where it is granted
- * (kilnSetWorkspace), lets more of a GPU take part in the statistics. */
+ * (kilnSetWorkspace), lets more of a GPU take part in the statistics. kilnTunePlan leaves running
+ * statistics as they are. */
 KILN_API kilnStatus_t kilnCreateNormalizationForwardTrainingPlan(
     kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, kilnTensorDescriptor_t xDesc,
     kilnTensorDescriptor_t residualDesc, kilnTensorDescriptor_t yDesc, kilnPlan_t* plan);

@@ -2,6 +2,9 @@
 // registers and takes UNROLL vectors at a time; `parts` blocks share channels.
 #include "normalization/rows.cuh"
 
+// Where statistics came before, what they read last may still be in the L2 cache: it is read first.
+using Walk = WalkFrom<!GIVEN>;
+
 // dx = factor * (g - dbias / n - (x - mean) * slope), slope = deviation * dscale / n.
 struct Correction {
   OfChannels mean, slope;
@@ -99,7 +102,7 @@ KILN_KERNEL(apply, THREADS, MIN_BLOCKS, NormalizationParams, params) {
   if (!channels.present) return;
   const u32 first = part * TY + thread_ty();
   const i64 steps = params.steps + (first < params.rest ? 1 : 0);
-  const Walk walk(first, params.parts * TY);
+  const Walk walk(first, params.parts * TY, params.images);
   const Map map(params, channels);
   const Pass pass(params, channels);
   if constexpr (BACKWARD && !FROZEN)

@@ -36,17 +36,20 @@ struct Channels {
   device_inline u32 first() const { return group * LANES; }
 };
 
-// Every `stride`-th vector of a channel, from vector `first` on.
-struct Walk {
+// Every `stride`-th vector of a channel, from vector `first` on; FROM_END counts from the last one.
+template <bool FROM_END>
+struct WalkFrom {
   i64 image;
   index_t at;
   i64 image_step;
   index_t at_step;
-  device_inline Walk(u32 first, u32 stride)
+  i64 last_image;
+  device_inline WalkFrom(u32 first, u32 stride, i64 images)
       : image(first / COMBINED),
         at(first % COMBINED),
         image_step(stride / COMBINED),
-        at_step(stride % COMBINED) {}
+        at_step(stride % COMBINED),
+        last_image(images - 1) {}
   device_inline void next() {
     at += at_step;
     image += image_step;
@@ -55,6 +58,9 @@ struct Walk {
   // The vector's address in a tensor whose strides are S.
   template <class S, class T>
   device_inline T* in(T* row) const {
+    if constexpr (FROM_END)
+      return S::at(row + (last_image - image) * S::IMAGE, static_cast<index_t>(COMBINED - 1) - at,
+                   0);
     return S::at(row + image * S::IMAGE, at, 0);
   }
 };
@@ -116,7 +122,7 @@ struct Map {
 };
 
 // The packs of COUNT vectors of a walk, from a tensor of strides S; `left`: how many there are.
-template <int COUNT, bool WHOLE, class S>
+template <int COUNT, bool WHOLE, class S, class Walk>
 device_inline void load_packs(Pack<element_t, VECTOR> (&packs)[COUNT], const element_t* row,
                               Walk walk, i64 left) {
 #pragma unroll

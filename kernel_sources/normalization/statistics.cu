@@ -8,6 +8,8 @@
 // and leave totals in the workspace for finish.cu.
 #include "normalization/totals.cuh"
 
+using Walk = WalkFrom<false>;
+
 constexpr int TOTALS = RESULTS * LANES * 2;
 constexpr u32 OWN_OFFSET = COMBINE_BYTES;
 constexpr u32 ALL_OFFSET = OWN_OFFSET + (TOTALS * sizeof(compute_t) + 15) / 16 * 16;
@@ -136,7 +138,7 @@ KILN_KERNEL(statistics, THREADS, MIN_BLOCKS, NormalizationParams, params) {
   const i64 steps = params.steps + (first < params.rest ? 1 : 0);
   if (channels.present) {
     const Reading from(params, channels);
-    const Walk walk(first, parts * TY);
+    const Walk walk(first, parts * TY, params.images);
     if constexpr (BACKWARD)
       add_all(sums, from, walk, Map(params, channels), steps);
     else

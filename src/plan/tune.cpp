@@ -56,7 +56,9 @@ void tune_plan(Plan& plan, const FinalizeOptions& options, std::span<void* const
                void* stream, const Workspace& workspace, double budget_milliseconds) {
   const std::shared_ptr<Device> device = plan.shared_device();
   std::vector<Contestant> contestants = contestants_of(plan, options, device);
-  const Scalars scalars{};
+  Scalars scalars{};
+  // Running statistics stay as they are.
+  if (std::holds_alternative<NormalizationProblem>(plan.problem())) scalars.alpha2 = 0;
   if (contestants.size() < 2) {
     // There is nothing to compare, but wrong operands are refused as they are by several.
     for (const Contestant& only : contestants) {

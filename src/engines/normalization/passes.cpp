@@ -141,6 +141,7 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
   add("FROZEN", problem.frozen);
   add("RUNNING", problem.running);
   add("HAS_RESIDUAL", problem.residual);
+  add("GIVEN", !has_statistics());
   add("OF_VARIANCE", problem.pass == NormalizationPass::inference);
   add("ACTIVATION", static_cast<std::int64_t>(problem.activation.mode));
   add("FROM_OUTPUT", gradient_from_output(problem.activation));
