@@ -56,11 +56,11 @@ missing_build_packages() {
   exists '/usr/include/xxhash.h' || echo libxxhash-dev
   have pkg-config || echo pkg-config
   exists '/usr/include/cairo/cairo.h' || echo libcairo2-dev
+  have help2man || echo help2man
   if [[ -z $(find_cuda) ]] && ! have_wheels && ! can_download_wheels; then echo python3-pip; fi
 }
 
 missing_test_packages() {
-  have help2man || echo help2man
   exists '/usr/lib/*/libboost_unit_test_framework.a' || echo libboost-test-dev
   exists '/usr/include/dnnl.h' || exists '/usr/include/*/dnnl.h' || echo libdnnl-dev
   # Another version of these two formats and warns differently, so it is not worth installing.

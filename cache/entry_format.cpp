@@ -55,10 +55,11 @@ std::uint64_t announced_size(std::span<const std::byte> beginning) {
 
 Decoded decode(std::span<const std::byte> file) {
   const std::uint64_t size = announced_size(file);
-  if (size == 0) return {{}, "not an entry of this format"};
-  if (size != file.size()) return {{}, "not of the size it announces"};
+  if (size == 0) return {{}, "it is not an entry of this format"};
+  if (size != file.size()) return {{}, "it is not of the size that it announces"};
   const auto hashed = file.first(file.size() - digest_bytes);
-  if (!std::ranges::equal(hash128(hashed), file.last(digest_bytes))) return {{}, "wrong checksum"};
+  if (!std::ranges::equal(hash128(hashed), file.last(digest_bytes)))
+    return {{}, "its checksum is wrong"};
 
   // No memory is allocated according to a count in the file. Each element takes at least the bytes
   // of its two lengths, and the reader fails at the end of the file.
@@ -73,7 +74,7 @@ Decoded decode(std::span<const std::byte> file) {
     const auto name = as_text(body.string());
     view.sections.push_back({name, body.string()});
   }
-  if (!body.complete()) return {{}, "lengths that do not add up"};
+  if (!body.complete()) return {{}, "its lengths do not add up"};
   return {std::move(view), nullptr};
 }
 

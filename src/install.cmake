@@ -1,5 +1,5 @@
 # What `cmake --install` lays out: the library, the header files, the program with its manual page and
-# shell completion, the licences, and the two ways to be found: a CMake package (find_package(kiln)
+# shell completion, the pages, the licences, and the two ways to be found: a CMake package (find_package(kiln)
 # gives kiln::kiln) and kiln.pc for pkg-config. How to use them: samples/README.md.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -11,6 +11,11 @@ install(TARGETS kiln EXPORT kiln LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
 install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE src/third_party_licenses.txt
   DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/kiln)
+
+install(CODE "execute_process(COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}
+  -DOUTPUT=${PROJECT_BINARY_DIR}/pages -P ${PROJECT_SOURCE_DIR}/src/install_pages.cmake
+  COMMAND_ERROR_IS_FATAL ANY)")
+install(DIRECTORY ${PROJECT_BINARY_DIR}/pages/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(KILN_BUILD_CLI)
   install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

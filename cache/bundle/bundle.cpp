@@ -145,7 +145,7 @@ Lookup Bundle::get(const Key& key, bool* other) const {
       if (bytes.size() != record.bytes) {
         best = missed(Miss::unreadable, path_ + " " + reader.why());
       } else if (decoded.flaw) {
-        best = missed(Miss::corrupt, path_ + ": an entry that is " + decoded.flaw);
+        best = missed(Miss::corrupt, path_ + ": an entry is damaged: " + decoded.flaw);
       } else if (const std::string differs = difference(key, decoded.view); !differs.empty()) {
         best = missed(Miss::collision, path_ + ": another kernel's, by its " + differs);
       } else {

@@ -25,7 +25,7 @@
 
 #if __cplusplus < 202002L
 #error "kiln.hpp needs C++20: compile with -std=c++20, or use kiln.h, which is C99"
-#endif
+#else  // without it a compiler would go on with hundreds of lines of faults in what C++20 has
 
 #include "kiln/activation.hpp"
 #include "kiln/convolution.hpp"
@@ -47,5 +47,7 @@ inline kilnCacheStats_t cache_stats() {
 
 }  // namespace cxx
 }  // namespace kiln
+
+#endif  // C++20
 
 #endif  // KILN_KILN_HPP

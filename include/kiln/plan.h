@@ -160,7 +160,7 @@ typedef struct {
 KILN_API kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info);
 
 typedef enum KILN_ENUM_BASE {
-  KILN_PLAN_PROBLEM = 1400,     /* one line: the problem, as the program `kiln` takes it */
+  KILN_PLAN_PROBLEM = 1400,     /* one line: chip, grant, problem, as `kiln` reads it */
   KILN_PLAN_ENGINE = 1401,      /* the engine's name */
   KILN_PLAN_TILE = 1402,        /* such as "128x128x8, 8x8 a thread, 256 threads" */
   KILN_PLAN_CONSTANTS = 1403,   /* one "name = value" a line, magic divisors among them */

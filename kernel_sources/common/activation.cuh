@@ -95,32 +95,53 @@ device_inline T mish_slope(T x) {
 template <int MODE, bool BRIEF, class T>
 device_inline T activate(T x, Coefficients<T> coef) {
   using F = Functions<BRIEF, T>;
-  if constexpr (MODE == Act::SIGMOID) return Logistic<BRIEF, T>::of(x).sigmoid(x);
-  if constexpr (MODE == Act::RELU) return positive_part(x);
-  if constexpr (MODE == Act::TANH) return F::tanh(x);
-  if constexpr (MODE == Act::CLIPPED_RELU) return clamp(x, T(0), coef.first);
-  if constexpr (MODE == Act::LEAKY_RELU) return x > T(0) ? x : coef.first * x;
-  if constexpr (MODE == Act::ELU) return x > T(0) ? x : coef.first * F::expm1(x);
-  if constexpr (MODE == Act::GELU_ERF) return GeluErf<BRIEF, T>(x).value_plus(positive_part(x));
-  if constexpr (MODE == Act::GELU_TANH) return GeluTanh<BRIEF, T>(x).value_plus(positive_part(x));
-  if constexpr (MODE == Act::SILU) return Silu<BRIEF, T>(x).value_plus(positive_part(x));
-  if constexpr (MODE == Act::SOFTPLUS)
+  if constexpr (MODE == Act::SIGMOID)
+    return Logistic<BRIEF, T>::of(x).sigmoid(x);
+  else if constexpr (MODE == Act::RELU)
+    return positive_part(x);
+  else if constexpr (MODE == Act::TANH)
+    return F::tanh(x);
+  else if constexpr (MODE == Act::CLIPPED_RELU)
+    return clamp(x, T(0), coef.first);
+  else if constexpr (MODE == Act::LEAKY_RELU)
+    return x > T(0) ? x : coef.first * x;
+  else if constexpr (MODE == Act::ELU)
+    return x > T(0) ? x : coef.first * F::expm1(x);
+  else if constexpr (MODE == Act::GELU_ERF)
+    return GeluErf<BRIEF, T>(x).value_plus(positive_part(x));
+  else if constexpr (MODE == Act::GELU_TANH)
+    return GeluTanh<BRIEF, T>(x).value_plus(positive_part(x));
+  else if constexpr (MODE == Act::SILU)
+    return Silu<BRIEF, T>(x).value_plus(positive_part(x));
+  else if constexpr (MODE == Act::SOFTPLUS)
     return positive_part(x) +
            F::log1p(Exponential<BRIEF, T>(-bounded_size(x, for_type<T>(128, 800)), T(0)).value());
-  if constexpr (MODE == Act::HARD_SWISH)
+  else if constexpr (MODE == Act::HARD_SWISH)
     return x <= T(-3) ? T(0) : (x >= T(3) ? x : x * (x + T(3)) / T(6));
-  if constexpr (MODE == Act::ABS) return math_abs(x);
-  if constexpr (MODE == Act::EXP) return F::exp(x);
-  if constexpr (MODE == Act::LOG) return math_log(x);
-  if constexpr (MODE == Act::SQRT) return math_sqrt(x);
-  if constexpr (MODE == Act::SQUARE) return x * x;
-  if constexpr (MODE == Act::POW) return power_of(coef.first, x, TwoParts<T>{coef.second, T(0)});
-  if constexpr (MODE == Act::MISH) return mish<BRIEF>(x);
-  if constexpr (MODE == Act::HARD_SIGMOID)
+  else if constexpr (MODE == Act::ABS)
+    return math_abs(x);
+  else if constexpr (MODE == Act::EXP)
+    return F::exp(x);
+  else if constexpr (MODE == Act::LOG)
+    return math_log(x);
+  else if constexpr (MODE == Act::SQRT)
+    return math_sqrt(x);
+  else if constexpr (MODE == Act::SQUARE)
+    return x * x;
+  else if constexpr (MODE == Act::POW)
+    return power_of(coef.first, x, TwoParts<T>{coef.second, T(0)});
+  else if constexpr (MODE == Act::MISH)
+    return mish<BRIEF>(x);
+  else if constexpr (MODE == Act::HARD_SIGMOID)
     return clamp(math_fma(coef.first, x, coef.second), T(0), T(1));
-  if constexpr (MODE == Act::CLIP) return clamp(x, coef.first, coef.second);
-  if constexpr (MODE == Act::LINEAR) return math_fma(coef.first, x, coef.second);
-  return x;
+  else if constexpr (MODE == Act::CLIP)
+    return clamp(x, coef.first, coef.second);
+  else if constexpr (MODE == Act::LINEAR)
+    return math_fma(coef.first, x, coef.second);
+  else {
+    static_assert(MODE == Act::IDENTITY, "no formula for this activation");
+    return x;
+  }
 }
 
 // The derivative at x of a function with f(x) = max(x, 0) + f(-|x|); `slope` is that at -|x|.
@@ -140,32 +161,52 @@ template <int MODE, bool BRIEF, class T>
 device_inline T activation_slope(T v, Coefficients<T> coef) {
   using F = Functions<BRIEF, T>;
   // These take y.
-  if constexpr (MODE == Act::SIGMOID) return v * (T(1) - v);
-  if constexpr (MODE == Act::RELU) return v > T(0) ? T(1) : (v == v ? T(0) : v);
-  if constexpr (MODE == Act::TANH) return (T(1) - v) * (T(1) + v);
-  if constexpr (MODE == Act::CLIPPED_RELU) return inside(v, T(0), coef.first);
-  if constexpr (MODE == Act::LEAKY_RELU) return v > T(0) ? T(1) : (v == v ? coef.first : v);
-  if constexpr (MODE == Act::ELU) return v > T(0) ? T(1) : v + coef.first;
-  if constexpr (MODE == Act::EXP) return v;
-  if constexpr (MODE == Act::SQRT) return T(0.5) / v;
-  if constexpr (MODE == Act::CLIP) return inside(v, coef.first, coef.second);
-  if constexpr (MODE == Act::LINEAR) return coef.first;
+  if constexpr (MODE == Act::SIGMOID)
+    return v * (T(1) - v);
+  else if constexpr (MODE == Act::RELU)
+    return v > T(0) ? T(1) : (v == v ? T(0) : v);
+  else if constexpr (MODE == Act::TANH)
+    return (T(1) - v) * (T(1) + v);
+  else if constexpr (MODE == Act::CLIPPED_RELU)
+    return inside(v, T(0), coef.first);
+  else if constexpr (MODE == Act::LEAKY_RELU)
+    return v > T(0) ? T(1) : (v == v ? coef.first : v);
+  else if constexpr (MODE == Act::ELU)
+    return v > T(0) ? T(1) : v + coef.first;
+  else if constexpr (MODE == Act::EXP)
+    return v;
+  else if constexpr (MODE == Act::SQRT)
+    return T(0.5) / v;
+  else if constexpr (MODE == Act::CLIP)
+    return inside(v, coef.first, coef.second);
+  else if constexpr (MODE == Act::LINEAR)
+    return coef.first;
   // These take x.
-  if constexpr (MODE == Act::GELU_ERF) return slope_by_side(v, GeluErf<BRIEF, T>(v).slope());
-  if constexpr (MODE == Act::GELU_TANH) return slope_by_side(v, GeluTanh<BRIEF, T>(v).slope());
-  if constexpr (MODE == Act::SILU) return slope_by_side(v, Silu<BRIEF, T>(v).slope());
-  if constexpr (MODE == Act::SOFTPLUS) return Logistic<BRIEF, T>::of(v).sigmoid(v);
-  if constexpr (MODE == Act::HARD_SWISH)
+  else if constexpr (MODE == Act::GELU_ERF)
+    return slope_by_side(v, GeluErf<BRIEF, T>(v).slope());
+  else if constexpr (MODE == Act::GELU_TANH)
+    return slope_by_side(v, GeluTanh<BRIEF, T>(v).slope());
+  else if constexpr (MODE == Act::SILU)
+    return slope_by_side(v, Silu<BRIEF, T>(v).slope());
+  else if constexpr (MODE == Act::SOFTPLUS)
+    return Logistic<BRIEF, T>::of(v).sigmoid(v);
+  else if constexpr (MODE == Act::HARD_SWISH)
     return v <= T(-3) ? T(0) : (v >= T(3) ? T(1) : (T(2) * v + T(3)) / T(6));
-  if constexpr (MODE == Act::ABS) return v > T(0) ? T(1) : (v < T(0) ? T(-1) : v);
-  if constexpr (MODE == Act::LOG) return T(1) / v;
-  if constexpr (MODE == Act::SQUARE) return T(2) * v;
-  if constexpr (MODE == Act::POW) {
+  else if constexpr (MODE == Act::ABS)
+    return v > T(0) ? T(1) : (v < T(0) ? T(-1) : v);
+  else if constexpr (MODE == Act::LOG)
+    return T(1) / v;
+  else if constexpr (MODE == Act::SQUARE)
+    return T(2) * v;
+  else if constexpr (MODE == Act::POW) {
     if (coef.second == T(0)) return T(0);
     return power_of(coef.first * coef.second, v, sum_of(coef.second, T(-1)));
-  }
-  if constexpr (MODE == Act::MISH) return mish_slope<BRIEF>(v);
-  if constexpr (MODE == Act::HARD_SIGMOID)
+  } else if constexpr (MODE == Act::MISH)
+    return mish_slope<BRIEF>(v);
+  else if constexpr (MODE == Act::HARD_SIGMOID)
     return coef.first * inside(math_fma(coef.first, v, coef.second), T(0), T(1));
-  return T(1);
+  else {
+    static_assert(MODE == Act::IDENTITY, "no derivative for this activation");
+    return T(1);
+  }
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "api/api.hpp"
@@ -63,6 +64,8 @@ struct kilnPlanStruct {
   kilnStandIn_t stand_in_allowed = KILN_STAND_IN_NONE;
   // Lives as long as the plan: its kernels may be in flight, or in a graph.
   std::unique_ptr<kiln::Plan> stand_in;
+  std::string
+      no_stand_in;  // why the last kilnStartFinalizePlan made none; "" if it was to make none
   // If there is a stand-in: the plan that executes now. Other threads execute while it changes.
   std::atomic<const kiln::Plan*> serving{nullptr};
   // Set from kilnStartFinalizePlan until the caller has learned that finalization is over;
@@ -79,8 +82,10 @@ struct kilnPlanStruct {
            (background && background->torn());
   }
 
-  // Texts that are made when first asked for.
-  kiln::OwnOnce<std::string> problem_text, constants_text, stand_in_constants_text;
+  // Texts that are made when first asked for. The problem's line names the terms, which may change
+  // until finalization; each line stays, for the caller may hold it.
+  kiln::OwnPerProcess<std::set<std::string>> problem_lines;
+  kiln::OwnOnce<std::string> constants_text, stand_in_constants_text;
   kiln::OwnOnce<std::vector<kiln::EngineRefusal>> engines;
 };
 
@@ -108,7 +113,8 @@ inline const Plan& settled(const kilnPlanStruct& object) {
   }
   if (object.background) {
     fail(KILN_STATUS_NOT_INITIALIZED,
-         "plan is being finalized; expected kilnWaitFinalizePlan, or a poll that says done");
+         "plan is being finalized; expected kilnWaitFinalizePlan, or a poll that says done",
+         object.no_stand_in.empty() ? "" : cat(". There is no stand-in: ", object.no_stand_in));
   }
   return object.plan;
 }

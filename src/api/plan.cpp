@@ -49,6 +49,7 @@ void finalize(kilnPlanStruct& object) {
 // more, and is told from there.
 void make_executable(kilnPlanStruct& object) {
   if (object.stand_in) return;  // of a start before
+  object.no_stand_in.clear();
   const kiln::api::AtWork at_work(object);
   kiln::FinalizeOptions options = object.options;
   try {
@@ -57,11 +58,12 @@ void make_executable(kilnPlanStruct& object) {
     object.plan.finalize(options);
     object.refusals = refusals_text(object.plan);
     return;
-  } catch (const kiln::Error&) {
+  } catch (const kiln::Error& error) {
+    object.no_stand_in = error.what();
     if (!options.choice) return;
   }
-  object.stand_in =
-      kiln::make_stand_in(object.plan, options.terms, *options.choice, object.stand_in_allowed);
+  object.stand_in = kiln::make_stand_in(object.plan, options.terms, *options.choice,
+                                        object.stand_in_allowed, object.no_stand_in);
   if (!object.stand_in) return;
   object.options.choice = std::move(options.choice);  // what the stand-in was made to agree with
   object.serving.store(object.stand_in.get(), std::memory_order_release);

@@ -4,6 +4,7 @@
 #include "api/objects.hpp"
 #include "codegen/source.hpp"
 #include "plan/kernel_store.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 using kiln::api::check_pointer;
@@ -31,7 +32,9 @@ std::size_t best_workspace(const kiln::Plan& plan, kiln::Terms terms) {
 const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
   kiln::check_enumerator("which", which);
   if (which == KILN_PLAN_PROBLEM) {
-    return object.problem_text.get([&] { return text_of(object.plan.problem()); }).c_str();
+    std::string line =
+        plan_line(object.plan.problem(), object.plan.device().description(), object.options.terms);
+    return object.problem_lines.lock()->insert(std::move(line)).first->c_str();
   }
   const kiln::Plan& plan = serving(object);
   if (which == KILN_PLAN_REFUSALS && !plan.refusals().empty()) return object.refusals.c_str();

@@ -10,6 +10,11 @@ _kiln() {
   help=$("${COMP_WORDS[0]}" "${command[@]}" --help 2>/dev/null) || return
   # "  --dt TEXT:{f32,f64,f16,bf16}=f32"
   values=$(sed -n "s/^ *$before TEXT:{\([^}]*\)}.*/\1/p" <<<"$help")
+  case $before in  # too many for --help
+    --arch) values=$("${COMP_WORDS[0]}" info --list architectures 2>/dev/null) ;;
+    --engine) values=$("${COMP_WORDS[0]}" info --list engines 2>/dev/null) ;;
+    --family) values=$("${COMP_WORDS[0]}" info --list families 2>/dev/null) ;;
+  esac
   if [[ $before == --* && -n $values ]]; then
     mapfile -t COMPREPLY < <(compgen -W "${values//,/ }" -- "$word")
   elif [[ $word == -* ]]; then

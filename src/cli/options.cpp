@@ -6,9 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "cli/printable.hpp"
 #include "cli/usage.hpp"
 #include "cli/usage_error.hpp"
 #include "core/split.hpp"
+#include "core/text.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -145,12 +147,30 @@ bool CommandLine::parse(std::vector<std::string> words) {
   return true;
 }
 
-void parse_words(const std::function<void(Command)>& declare, std::vector<std::string> words) {
+namespace {
+
+// A sentence about words that no option takes.
+std::string unknown_words(const std::string& what, const CLI::App& app) {
+  constexpr std::size_t most = 60;
+  const std::string word = printable(app.remaining().front().substr(0, most));
+  if (!word.starts_with('-')) return cat("\"", word, "\" is one word too many for ", what);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
+  return cat(word, " is no word of ", what, "; expected ", join(known, ", "));
+}
+
+}  // namespace
+
+void parse_words(const std::string& what, const std::function<void(Command)>& declare,
+                 std::vector<std::string> words) {
   CLI::App app;
   app.set_help_flag();  // removes --help
   declare(Command(&app));
   try {
     parse_in_order(app, std::move(words));
+  } catch (const CLI::ExtrasError& error) {
+    throw UsageError(app.remaining().empty() ? error.what() : unknown_words(what, app));
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

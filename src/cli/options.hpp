@@ -89,7 +89,9 @@ class CommandLine {
 };
 
 // Parses words by options that stand outside of any command line, such as those of a line in a
-// file; they have no --help. Throws UsageError.
-void parse_words(const std::function<void(Command)>& declare, std::vector<std::string> words);
+// file; they have no --help. Throws UsageError, which names a word that is unknown. `what`: whose
+// words they are, as in "conv lines".
+void parse_words(const std::string& what, const std::function<void(Command)>& declare,
+                 std::vector<std::string> words);
 
 }  // namespace kiln::cli

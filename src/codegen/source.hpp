@@ -21,6 +21,14 @@ struct SourceFile {
 };
 std::vector<SourceFile> source_files(const KernelSpec& spec, kilnDeviceKind_t kind);
 
+// Where a line of generate_source()'s text comes from: an edited file of KILN_KERNEL_SOURCE_DIR and
+// the number of its line there. The path is "" for the library's own files and for constants.
+struct SourceLine {
+  std::string path;
+  int number = 0;
+};
+std::vector<SourceLine> source_lines(const KernelSpec& spec, kilnDeviceKind_t kind);
+
 // Expands any text in the same way, for tests with kernels of their own.
 std::string expand_includes(std::string_view text, kilnDeviceKind_t kind);
 

@@ -41,9 +41,9 @@ struct DeviceDescription {
   int driver_version = 0;  // of the CUDA that the driver brings: 13000 is 13.0; 0 where unknown
 };
 
-// The description of an architecture, "sm_75" ... "sm_120", with or without its suffix (sm_90 means
-// sm_90a): that of a well-known chip. Or that of a chip by its name, "h100-pcie". Throws BAD_PARAM
-// with a list of the known names.
+// The description of a well-known chip of an architecture, "sm_75" ... "sm_120" (sm_90 means
+// sm_90a), or of a chip by its name, "h100-pcie"; behind a colon, the number of multiprocessors of
+// another chip, "sm_90a:66". Throws BAD_PARAM with a list of the known names.
 DeviceDescription known_architecture(const std::string& arch);
 
 // The known chip of device's architecture that has so many multiprocessors; if there is none, the

@@ -2,9 +2,11 @@
 // target machine. An architecture's name stands for its first chip in the table.
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/chip_name.hpp"
 #include "device/device.hpp"
 
 namespace kiln {
@@ -72,6 +74,17 @@ ClusterCounts known_clusters(int compute_capability, int multiprocessors) {
 }
 
 DeviceDescription known_architecture(const std::string& arch) {
+  if (const std::size_t colon = arch.find(':'); colon != std::string::npos) {
+    constexpr int most = 100'000;
+    const char* const end = arch.data() + arch.size();
+    int count = 0;
+    const auto [stop, error] = std::from_chars(arch.data() + colon + 1, end, count);
+    if (error != std::errc() || stop != end || count < 1 || count > most)
+      fail(KILN_STATUS_BAD_PARAM, "architecture is ", arch, "; expected 1 to ", most,
+           " multiprocessors behind the colon, as in sm_90a:114");
+    const DeviceDescription chip = known_architecture(arch.substr(0, colon));
+    return chip.multiprocessors == count ? chip : known_chip_of_size(chip, count);
+  }
   std::string names, chips;
   int last = 0;
   for (const KnownChip& chip : known_chips) {
@@ -85,6 +98,30 @@ DeviceDescription known_architecture(const std::string& arch) {
   }
   fail(KILN_STATUS_BAD_PARAM, "architecture is ", arch, "; expected one of ", names,
        ", or a chip: ", chips);
+}
+
+std::string chip_name(const DeviceDescription& device) {
+  if (device.kind == KILN_DEVICE_HOST) return device.arch;
+  const KnownChip* first = nullptr;
+  for (const KnownChip& chip : known_chips) {
+    if (chip.compute_capability != device.compute_capability ||
+        chip.multiprocessors != device.multiprocessors)
+      continue;
+    if (std::int64_t{chip.l2} << 20 == device.l2_bytes) return lower(chip.name);
+    if (first == nullptr) first = &chip;
+  }
+  return first != nullptr ? lower(first->name) : cat(device.arch, ":", device.multiprocessors);
+}
+
+std::vector<std::string> known_chip_names() {
+  std::vector<std::string> names;
+  int last = 0;
+  for (const KnownChip& chip : known_chips) {
+    if (chip.compute_capability != std::exchange(last, chip.compute_capability))
+      names.push_back(architecture_name(chip.compute_capability));
+    names.push_back(lower(chip.name));
+  }
+  return names;
 }
 
 DeviceDescription known_chip_of_size(const DeviceDescription& device, int multiprocessors) {

@@ -33,8 +33,9 @@ std::string extent_refusal(const Problem& problem) {
   return "";
 }
 
-[[noreturn]] void refuse(const Problem& problem, const std::string& reasons) {
-  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", text_of(problem), ": ", reasons);
+[[noreturn]] void refuse(const Problem& problem, const Terms& terms, const std::string& reasons) {
+  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", command_of(problem), " ", flags_of(terms),
+       line_of(problem), ": ", reasons);
 }
 
 struct Found {
@@ -132,9 +133,10 @@ Found find_least(const Problem& problem, const DeviceDescription& device, const 
   std::string reasons;
   for (const EngineRefusal& refusal : refusals)
     reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
-  refuse(problem, reasons.empty()
-                      ? cat("there is no engine named ", terms.only_engine, " for this operation")
-                      : reasons);
+  refuse(problem, terms,
+         reasons.empty()
+             ? cat("there is no engine named ", terms.only_engine, " for this operation")
+             : reasons);
 }
 
 // Recent choices, for convolutions: estimating all candidates costs more than everything else in
@@ -218,7 +220,8 @@ std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescr
 
 Choice choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
               std::vector<EngineRefusal>& refusals, const Winner* winner) {
-  if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
+  if (const std::string extent = extent_refusal(problem); !extent.empty())
+    refuse(problem, terms, extent);
   if (winner != nullptr && (terms.only_engine.empty() || terms.only_engine == winner->engine))
     if (auto choice = find(*winner, problem, device, terms.workspace)) return std::move(*choice);
   if (const auto before = memory.lock()->find(problem, device, terms)) {
@@ -244,7 +247,8 @@ Proposal choose(const Problem& problem, const DeviceDescription& device, const T
 
 ChoiceEstimate estimate_choice(const Problem& problem, const DeviceDescription& device,
                                const Terms& terms) {
-  if (const std::string extent = extent_refusal(problem); !extent.empty()) refuse(problem, extent);
+  if (const std::string extent = extent_refusal(problem); !extent.empty())
+    refuse(problem, terms, extent);
   std::vector<EngineRefusal> refusals;
   bool shared = false;
   const Found found = find_least(problem, device, terms, refusals, shared);

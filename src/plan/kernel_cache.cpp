@@ -5,11 +5,13 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "cache/store/private_directory.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/log/log.hpp"
 #include "core/process/file_descriptor.hpp"
 #include "core/process/loader.hpp"
@@ -157,6 +159,21 @@ cache::DiskStore& kernel_cache() {
 const Bundles& kernel_bundles() {
   static constinit Once<Bundles> bundles("bundles");
   return bundles.get(open_bundles);
+}
+
+std::string bundles_of_other_releases() {
+  const std::string own = cat(KILN_VERSION_MAJOR, ".", KILN_VERSION_MINOR, ".", KILN_VERSION_PATCH);
+  std::string text;
+  for (const auto& bundle : kernel_bundles()) {
+    std::string flaw;
+    const auto json = parse_json(bundle->provenance(flaw));
+    if (!json.is_object() || !json.contains("library") || !json["library"].is_string()) continue;
+    const std::string library = json["library"].get<std::string>();
+    if (library == own) continue;
+    const bool plain = library.find_first_not_of("0123456789.") == std::string::npos;
+    text += cat(bundle->path(), " is of ", plain ? "Kiln " + library : "another release", ", ");
+  }
+  return text.empty() ? "" : cat(text, "and this is Kiln ", own);
 }
 
 std::string bundle_beside_library() {

@@ -34,6 +34,9 @@ cache::DiskStore& kernel_cache();
 // has to belong to the effective user, to root, or to the owner of the library.
 using Bundles = std::vector<std::unique_ptr<const cache::Bundle>>;
 const Bundles& kernel_bundles();
+// Which bundles another release of the library made: "b.bundle is of Kiln 0.1.0, and this is Kiln
+// 0.2.0"; "" if none.
+std::string bundles_of_other_releases();
 std::string bundle_beside_library();  // the path of kiln.bundle, whether or not it exists
 
 struct CachedKernel {

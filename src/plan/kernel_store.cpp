@@ -1,5 +1,7 @@
 #include "plan/kernel_store.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "cache/store/file_lock.hpp"
+#include "codegen/source.hpp"
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "core/log/log.hpp"
@@ -112,9 +115,44 @@ class Making {
   std::optional<cache::FileLock> lock_;
 };
 
-Compiled compile(const KernelText& text, const std::string& name) {
+// A compiler's message with the user's own file and line in place of the generated text's, wherever
+// these lines come from an edited file: "NAME(12)", as NVRTC writes it, and "NAME:12", as others.
+std::string with_edited_places(const std::string& message, const std::string& name,
+                               const std::vector<SourceLine>& lines) {
+  std::string out;
+  for (std::size_t at = 0; at < message.size();) {
+    const std::size_t found = message.find(name, at);
+    out += message.substr(at, found - at);
+    if (found == std::string::npos) break;
+    at = found + name.size();
+    const std::size_t digits = at + 1;
+    const std::size_t end =
+        std::min(message.find_first_not_of("0123456789", digits), message.size());
+    std::size_t line = 0;
+    std::from_chars(message.data() + std::min(digits, end), message.data() + end, line);
+    if (line == 0 || line > lines.size() || lines[line - 1].path.empty()) {
+      out += name;
+      continue;
+    }
+    constexpr std::string_view folder = "/kiln/";  // in which NVRTC finds the text
+    if (out.ends_with(folder)) out.resize(out.size() - folder.size());
+    out += cat(lines[line - 1].path, message[at], lines[line - 1].number);
+    at = end;
+  }
+  return out;
+}
+
+Compiled compile(const KernelText& text, const KernelSpec& spec, kilnDeviceKind_t kind,
+                 const std::string& name) {
   const CompileSlot slot;
-  Compiled compiled = text.compiler->compile(text.source, name, text.options);
+  Compiled compiled;
+  try {
+    compiled = text.compiler->compile(text.source, name, text.options);
+  } catch (const Error& error) {
+    if (error.status() != KILN_STATUS_COMPILE_FAILED || config().kernel_source_dir.empty()) throw;
+    fail(KILN_STATUS_COMPILE_FAILED,
+         with_edited_places(error.what(), name, source_lines(spec, kind)));
+  }
   cache_counters().count(KILN_KERNEL_COMPILED);
   cache_counters().compile_microseconds += static_cast<std::uint64_t>(compiled.milliseconds * 1000);
   return compiled;
@@ -165,10 +203,11 @@ struct HashIdentity {
 
 // Loads the result of make_image(). If the driver refuses a cached binary, the next layer is tried;
 // at last the kernel is compiled and the user's entry replaced.
-FoundKernel make_kernel(const KernelSpec& spec, Device& device, Caching caching) {
+FoundKernel make_kernel(const KernelSpec& spec, Device& device, Caching caching,
+                        const MadeFor& made_for) {
   const DeviceDescription& target = device.description();
   for (;;) {
-    const FoundImage found = make_image(spec, target.kind, target.arch, caching);
+    const FoundImage found = make_image(spec, target.kind, target.arch, caching, made_for);
     try {
       Stopwatch watch;
       auto loaded = std::make_shared<LoadedKernel>();
@@ -196,7 +235,7 @@ cache::Key key_of(const KernelSpec& spec, kilnDeviceKind_t kind, const std::stri
 }
 
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
-                      Caching caching) {
+                      Caching caching, const MadeFor& made_for) {
   Stopwatch watch;
   FoundImage out;
   KernelText text = kernel_text(spec, kind, arch);
@@ -236,22 +275,26 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
     if (caching != Caching::cached) cache_counters().count_miss(found);
     reason = reason_of(found);
   }
-  if (!compiles)
+  if (!compiles) {
+    const std::string releases = mode == CacheMode::strict ? bundles_of_other_releases() : "";
     fail(KILN_STATUS_NOT_CACHED, "kernel ", image.key, " for ", arch,
-         " is in no bundle and not in ", place_of_cache(), " (", reason, ")",
+         " is in no bundle and not in ", place_of_cache(), " (", reason,
+         releases.empty() ? "" : "; ", releases, ")",
          mode == CacheMode::strict ? ", and KILN_CACHE=strict forbids to compile it"
                                    : "; it is not compiled now");
+  }
   if (!text.compiler) no_compiler(kind, text);
 
   dump(image);  // before compiling: a text that does not compile is worth reading, too
-  Compiled compiled = compile(text, source_name(spec, arch, image.key));
+  Compiled compiled = compile(text, spec, kind, source_name(spec, arch, image.key));
   out.times.compile = compiled.milliseconds;
   out.origin = KILN_KERNEL_COMPILED;
   out.account = cat("miss (", reason, "), compiled");
   if (caching != Caching::bypass && mode == CacheMode::on)
     kernel_cache().put(text.key, {{{"binary", compiled.binary},
                                    {"ptx", to_bytes(compiled.ptx)},
-                                   {"log", to_bytes(compiled.log)}}});
+                                   {"log", to_bytes(compiled.log)},
+                                   {"made for", to_bytes(made_for ? made_for() : "")}}});
   image.binary = std::move(compiled.binary);
   image.ptx = std::move(compiled.ptx);
   image.log = std::move(compiled.log);
@@ -260,9 +303,10 @@ FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::
   return out;
 }
 
-FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching) {
+FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching,
+                        const MadeFor& made_for) {
   if (caching != Caching::use && caching != Caching::cached)
-    return make_kernel(spec, device, caching);
+    return make_kernel(spec, device, caching, made_for);
   static constinit SingleFlight<KernelIdentity, LoadedKernel, HashIdentity> kernels(
       "loaded kernels", [] { return static_cast<std::size_t>(config().loaded_kernels); });
   const KernelIdentity identity{&device, spec};
@@ -270,13 +314,13 @@ FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching)
   bool made = false;
   if (caching == Caching::use) {
     const auto result = kernels.get(identity, [&] {
-      out = make_kernel(spec, device, caching);
+      out = make_kernel(spec, device, caching, made_for);
       return out.kernel;
     });
     out.kernel = result.value;
     made = result.made;
   } else if (!(out.kernel = kernels.find(identity))) {
-    out = make_kernel(spec, device, caching);
+    out = make_kernel(spec, device, caching, made_for);
     kernels.add(identity, out.kernel);
     made = true;
   }

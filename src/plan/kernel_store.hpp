@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,11 +54,15 @@ struct FoundImage {
   std::string account;  // a clause: "hit in the user's cache", "miss (absent), compiled"
 };
 
+// Names what a kernel is made for, in a line for people: `kiln cache ls` shows it. Called only
+// where the kernel is compiled.
+using MadeFor = std::function<std::string()>;
+
 // The machine code of a spec for an architecture, from the layers of the cache or the compiler.
 // Needs no GPU. Processes that want the same new kernel share one compilation, unless it takes
 // longer than KILN_COMPILE_WAIT. Throws NOT_CACHED with Caching::cached, and in strict mode.
 FoundImage make_image(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch,
-                      Caching caching = Caching::use);
+                      Caching caching = Caching::use, const MadeFor& made_for = {});
 
 // The key of that code in the disk cache: a hash of everything that decides its bytes.
 cache::Key key_of(const KernelSpec& spec, kilnDeviceKind_t kind, const std::string& arch);
@@ -71,6 +76,7 @@ struct FoundKernel {
 
 // The same, loaded on a device. Threads that ask at once share one compilation and one load. With
 // Caching::cached it waits for no compilation of other threads.
-FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching = Caching::use);
+FoundKernel load_kernel(const KernelSpec& spec, Device& device, Caching caching = Caching::use,
+                        const MadeFor& made_for = {});
 
 }  // namespace kiln

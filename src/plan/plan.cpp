@@ -8,24 +8,10 @@
 #include "core/hexadecimal.hpp"
 #include "core/log/log.hpp"
 #include "plan/parameters.hpp"
-#include "plan/recorder.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln {
-namespace {
-
-// The command line that makes the same plan.
-std::string reproducer(const Problem& problem, const DeviceDescription& device,
-                       const FinalizeOptions& options) {
-  std::string where;
-  if (device.kind == KILN_DEVICE_HOST) where = " --device host";
-  if (device.kind == KILN_DEVICE_CUDA && device.ordinal != 0)
-    where = cat(" --device cuda:", device.ordinal);
-  return cat("kiln ", command_of(problem), where, " ", flags_of(options.terms), line_of(problem));
-}
-
-}  // namespace
-
 Plan::Plan(std::shared_ptr<Device> device, Problem problem)
     : device_(std::move(device)),
       problem_(std::move(problem)),
@@ -54,7 +40,9 @@ void Plan::finalize(const FinalizeOptions& options) {
   KernelTimes times;
   const auto add = [&](kiln::Step& step) {
     encode_maps(step.launch, *device_);
-    FoundKernel found = load_kernel(step.kernel, *device_, options.caching);
+    FoundKernel found = load_kernel(step.kernel, *device_, options.caching, [&] {
+      return plan_line(problem_, device_->description(), options.terms);
+    });
     times += found.times;
     steps.push_back({std::move(step.launch), found.kernel});
     if (steps.size() == 1) first = std::move(found);
@@ -64,7 +52,8 @@ void Plan::finalize(const FinalizeOptions& options) {
     for (kiln::Step& step : proposal.then) add(step);
   } catch (const Error& error) {
     if (error.status() != KILN_STATUS_NOT_CACHED) throw;
-    fail(KILN_STATUS_NOT_CACHED, text_of(problem_), ": ", error.what());
+    fail(KILN_STATUS_NOT_CACHED, plan_line(problem_, device_->description(), options.terms), ": ",
+         error.what());
   }
   alignment_ = proposal.kernel.alignment;
   workspace_bytes_ = proposal.workspace;
@@ -75,7 +64,7 @@ void Plan::finalize(const FinalizeOptions& options) {
   steps_ = std::move(steps);
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
-    log::info(cat(reproducer(problem_, device_->description(), options), " -> ",
+    log::info(cat("kiln ", plan_line(problem_, device_->description(), options.terms), " -> ",
                   proposal.kernel.engine, tuned_ ? " (tuned) for " : " for ",
                   device_->description().arch, ", ", first.account, ", ",
                   std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));

@@ -334,7 +334,7 @@ std::string to_line(const ConvolutionProblem& problem) {
 
   constexpr const char* directions[] = {"", "--dir dgrad ", "--dir wgrad "};
   std::string flags = directions[static_cast<int>(problem.pass)];
-  if (problem.type() != problem.result_type())
+  if (problem.x_type != problem.w_type || problem.x_type != problem.y_type)
     flags += cat("--dt ", name_of(problem.x_type), ":", name_of(problem.w_type), ":",
                  name_of(problem.y_type), " ");
   else if (problem.type() != KILN_DATA_FLOAT)

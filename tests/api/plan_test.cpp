@@ -172,6 +172,13 @@ BOOST_AUTO_TEST_CASE(a_finalized_plan_tells_all) {
   const std::string line = text(plan, KILN_PLAN_PROBLEM);
   BOOST_TEST(line.find("g2") != std::string::npos, line);
   BOOST_TEST(line.find("ic4") != std::string::npos, line);
+  // The grant is in the line, which may be asked for before and after it; the first text stays.
+  const char* before = nullptr;
+  succeeds(kilnGetPlanText(plan, KILN_PLAN_PROBLEM, &before));
+  succeeds(kilnSetPlanWorkspaceLimit(plan, 4096));
+  BOOST_TEST(text(plan, KILN_PLAN_PROBLEM).find(" --workspace 4096 ") != std::string::npos);
+  BOOST_TEST(before == line);
+  succeeds(kilnSetPlanWorkspaceLimit(plan, 0));
   succeeds(kilnFinalizePlan(plan));
   BOOST_TEST(text(plan, KILN_PLAN_PROBLEM) == line);
   BOOST_TEST(text(plan, KILN_PLAN_ENGINE) != "");

@@ -277,7 +277,8 @@ BOOST_AUTO_TEST_CASE(an_operation_without_one_is_as_before) {
   succeeds(kilnStartFinalizePlan(plan));
   kilnPlanInfo_t info{};
   info.structSize = sizeof info;
-  fails(kilnGetPlanInfo(plan, &info), KILN_STATUS_NOT_INITIALIZED, {"being finalized"});
+  fails(kilnGetPlanInfo(plan, &info), KILN_STATUS_NOT_INITIALIZED,
+        {"being finalized", "There is no stand-in: a softmax plan"});
   succeeds(kilnWaitFinalizePlan(plan));
   BOOST_TEST(info_of(plan).standIn == 0);
   succeeds(kilnDestroyPlan(plan));

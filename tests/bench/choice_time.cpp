@@ -64,7 +64,7 @@ void print_row(const cli::ManifestEntry& entry, const DeviceDescription& device)
 
 int run(const std::string& file, const std::string& arch) {
   const DeviceDescription device = cli::architecture_of(arch);
-  const cli::Manifest manifest = cli::read_manifest(file, {{"f32"}, {"nchw"}, {}, false});
+  const cli::Manifest manifest = cli::read_manifest(file, {});
   for (const std::string& flaw : manifest.flaws) std::fprintf(stderr, "%s\n", flaw.c_str());
   std::printf(
       "choice_us,text_us,stand_in_us,problem,kernel,steps,estimated_us,workspace,digest,stand_"

@@ -34,7 +34,7 @@ std::vector<Problem> problems_of(const std::string& file, const DeviceDescriptio
                                  std::size_t most) {
   std::vector<Problem> problems;
   std::set<std::string> seen;
-  for (const auto& entry : cli::read_manifest(file, {{"f32"}, {"nchw"}, {}, false}).entries) {
+  for (const auto& entry : cli::read_manifest(file, {}).entries) {
     std::vector<EngineRefusal> refusals;
     const Proposal proposal = choose(entry.problem, device, {}, refusals);
     if (problems.size() < most && seen.insert(generate_source(proposal.kernel, device.kind)).second)

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
+#include "cache/bundle/bundle.hpp"
 #include "counted_compiler.hpp"
 
 using kiln_test::compilations;
@@ -71,6 +72,34 @@ BOOST_AUTO_TEST_CASE(a_bundle_of_kernels_that_do_not_load) {
   BOOST_TEST(kiln(command).status == 1);
 }
 
+// After an upgrade a bundle's kernels are other kernels' names: strict mode says of which release
+// it is. An empty bundle is none that verifies, and is not written.
+BOOST_AUTO_TEST_CASE(a_bundle_of_another_release) {
+  Kiln kiln;
+  const std::string old = kiln.directory / "old.bundle";
+  BOOST_REQUIRE(
+      kiln::cache::BundleWriter(old).finish("{\"library\":\"0.1.7\",\"manifest\":[]}").empty());
+  kiln.environment["KILN_BUNDLE_PATH"] = old;
+  kiln.environment["KILN_CACHE"] = "strict";
+  const Finished refused = kiln({"conv", "--device", "host", tiny});
+  BOOST_TEST(refused.status == 1);
+  BOOST_TEST(contains(refused.out, "(absent; " + old + " is of Kiln 0.1.7, and this is Kiln "),
+             refused.out);
+
+  const Finished verified = kiln({"bundle", "verify", old});
+  BOOST_TEST(verified.status == 1);
+  BOOST_TEST(verified.out == old + ": 0 kernels; expected at least one\n");
+  BOOST_TEST(kiln({"bundle", "verify", old + "x"}).status == 2);
+  kiln.environment.erase("KILN_BUNDLE_PATH");
+  kiln.environment.erase("KILN_CACHE");
+  const std::string nothing = kiln.directory.write("nothing", "# no problem\n");
+  const Finished empty = kiln({"prewarm", nothing, "--arch", "host", "--bundle", old + ".new"});
+  BOOST_TEST(empty.status == 1);
+  BOOST_TEST(contains(empty.err, nothing + " has no problem"), empty.err);
+  BOOST_TEST(!std::filesystem::exists(old + ".new"));
+  BOOST_TEST(kiln({"conv", "--device", "host", "--batch", nothing}).status == 1);
+}
+
 // A bundle that was made without GPU and driver serves a machine without compilers, for the host
 // and for GPUs. Kernels that it lacks are refused by name.
 BOOST_AUTO_TEST_CASE(offline) {
@@ -104,7 +133,7 @@ BOOST_AUTO_TEST_CASE(offline) {
     }
     const Finished refused = kiln({"conv", "--device", "host", "ic3ih9oc4kh3ph1"});
     BOOST_TEST(refused.status == 1);
-    BOOST_TEST(contains(refused.out, "conv g1mb2_ic3ih9iw9_oc4oh9ow9"), refused.out);
+    BOOST_TEST(contains(refused.out, "conv --arch host g1mb2_ic3ih9iw9_oc4oh9ow9"), refused.out);
     BOOST_TEST(contains(refused.out, "KILN_CACHE=strict"));
     const std::size_t key = refused.out.find("kernel ") + 7;
     BOOST_TEST(refused.out.substr(key, 32).find_first_not_of("0123456789abcdef") ==
@@ -179,7 +208,7 @@ BOOST_AUTO_TEST_CASE(the_first_layer_that_has_it) {
   }
   const Finished verified = kiln({"bundle", "verify", one, two});
   BOOST_TEST(verified.status == 1);
-  BOOST_TEST(count_of(verified.out, "wrong checksum") == 2, verified.out);
+  BOOST_TEST(count_of(verified.out, "its checksum is wrong") == 2, verified.out);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(prewarm_fills_the_cache) {
   BOOST_TEST(first.status == 0);
   const auto lines = first.lines();
   BOOST_REQUIRE(lines.size() == 3u);
-  BOOST_TEST(lines[0].starts_with("compiled       host conv g1mb2"));
+  BOOST_TEST(lines[0].starts_with("compiled       conv --arch host g1mb2"));
   BOOST_TEST(lines[2] == "2 compiled, 0 already there, 0 failed");
 
   const Finished second = kiln(command);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(prewarm_draws_a_bar_on_a_terminal) {
   BOOST_TEST_INFO(finished.out);
   BOOST_TEST(finished.status == 0);
   BOOST_TEST(contains(finished.out, "[....................] 0/2"));
-  BOOST_TEST(contains(finished.out, "[....................] 0/2  host conv g1mb2_ic3"));
+  BOOST_TEST(contains(finished.out, "[....................] 0/2  conv --arch host g1mb2_ic3"));
   BOOST_TEST(contains(finished.out, "[##########..........] 1/2"));
   BOOST_TEST(contains(finished.out, "s left"));
   BOOST_TEST(!contains(finished.out, "compiled       "));

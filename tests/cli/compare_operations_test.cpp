@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "cli/operation/compare.hpp"
-#include "cli/operation/operation.hpp"
 #include "cli/operation/random_fill.hpp"
+#include "cli/operation/read_line.hpp"
 #include "reference/element.hpp"
 #include "reference/reference.hpp"
 
@@ -18,11 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Problem problem_of(const std::string& text) {
-  std::string line = text;
-  const std::unique_ptr<Operation> operation = take_operation(line);
-  return parse_line(*operation, line).problem;
-}
+Problem problem_of(const std::string& text) { return read_one(text, {}).problem; }
 
 struct Case {
   Problem problem;

@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(values_of_variables_in_any_case) {
   Kiln kiln;
   kiln.environment["KILN_LOG"] = "INFO";
   const Finished told = kiln({"conv", "--device", "host", tiny});
-  BOOST_TEST(contains(told.err, "[info] kiln conv --device host"));
+  BOOST_TEST(contains(told.err, "[info] kiln conv --arch host"));
   kiln.environment["KILN_LOG"] = "1";
   kiln.environment["KILN_LINEINFO"] = "yes";
   kiln.environment["KILN_CACHE"] = "maybe";
@@ -197,7 +197,8 @@ BOOST_AUTO_TEST_CASE(json) {
   BOOST_REQUIRE(results.size() == 2u);
   const nlohmann::json& passed = results[0];
   BOOST_TEST(passed["status"] == "PASSED");
-  BOOST_TEST(passed["problem"] == "g1mb2_ic3ih6iw6_oc4oh6ow6_kh3kw3_sh1sw1_ph1pw1_dh0dw0");
+  BOOST_TEST(passed["problem"] ==
+             "--arch host g1mb2_ic3ih6iw6_oc4oh6ow6_kh3kw3_sh1sw1_ph1pw1_dh0dw0");
   BOOST_TEST(passed["name"] == "tiny");
   BOOST_TEST(passed["kernel_source"] == "compiled");
   BOOST_TEST(passed["architecture"] == "host");

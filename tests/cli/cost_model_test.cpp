@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "cli/files.hpp"
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "engines/choice.hpp"
@@ -20,10 +20,7 @@ namespace {
 
 using namespace kiln;
 
-Problem problem_of(std::string text) {
-  const auto operation = cli::take_operation(text);
-  return cli::parse_line(*operation, text).problem;
-}
+Problem problem_of(const std::string& text) { return cli::read_one(text, {}).problem; }
 
 ConvolutionProblem convolution(const std::string& text, std::int64_t batch = 0) {
   auto problem = std::get<ConvolutionProblem>(problem_of(text));

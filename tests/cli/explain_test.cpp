@@ -190,19 +190,36 @@ BOOST_AUTO_TEST_CASE(bundles_are_listed_compared_and_merged) {
   BOOST_TEST(contains(list.out, "library    "));
   BOOST_TEST(contains(list.out, "compiler   "));
   BOOST_TEST(contains(list.out, "kernels    2\n"));
-  BOOST_TEST(contains(list.out, "  host conv g1mb2_ic3ih6iw6_oc4oh6ow6"), list.out);
+  BOOST_TEST(contains(list.out, "  conv --arch host g1mb2_ic3ih6iw6_oc4oh6ow6"), list.out);
 
   BOOST_TEST(kiln({"bundle", "diff", a, a}).out == "the same 2 kernels\n");
   const Finished diff = kiln({"bundle", "diff", a, b});
   BOOST_TEST(diff.status == 1);
   BOOST_REQUIRE(diff.lines().size() == 2u);
-  BOOST_TEST((diff.lines()[0].starts_with("- ") && contains(diff.lines()[0], "conv g1mb2_ic4")));
-  BOOST_TEST((diff.lines()[1].starts_with("+ ") && contains(diff.lines()[1], "pool mb2ic4")));
+  BOOST_TEST((diff.lines()[0].starts_with("- ") &&
+              contains(diff.lines()[0], "conv --arch host g1mb2_ic4")));
+  BOOST_TEST(
+      (diff.lines()[1].starts_with("+ ") && contains(diff.lines()[1], "pool --arch host mb2ic4")));
 
-  BOOST_TEST(contains(kiln({"bundle", "merge", all, a, b}).out, "3 kernels"));
+  BOOST_TEST(contains(kiln({"bundle", "merge", a, b, "-o", all}).out, "3 kernels"));
+  // Nothing is overwritten, and one bundle is not merged.
+  const std::string before = kiln_test::read(a);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"bundle", "merge", a, b},
+                                                {"bundle", "merge", a, b, "-o", a},
+                                                {"bundle", "merge", a, "-o", all + ".2"}})
+    BOOST_TEST(kiln(words).status == 2);
+  BOOST_TEST((kiln_test::read(a) == before));
+  const auto listed = nlohmann::json::parse(kiln({"bundle", "ls", "--json", all}).out);
+  BOOST_TEST(listed["kernels"].size() == 3u);
+  BOOST_TEST(listed["manifest"][0].get<std::string>().starts_with("conv --arch host "));
+  BOOST_TEST(
+      nlohmann::json::parse(kiln({"bundle", "diff", "--json", a, b}).out)["differences"].size() ==
+      2u);
+  BOOST_TEST(nlohmann::json::parse(kiln({"bundle", "verify", "--json", a}).out)["kernels"] == 2);
   BOOST_TEST(contains(kiln({"bundle", "verify", all}).out, "3 kernels, all sound"));
   const auto merged = kiln({"bundle", "ls", all}).out;
-  BOOST_TEST((contains(merged, "pool mb2ic4") && contains(merged, "manifest   3 problems")));
+  BOOST_TEST(
+      (contains(merged, "pool --arch host mb2ic4") && contains(merged, "manifest   3 problems")));
 
   const std::string empty = kiln.directory.write("empty", "");
   for (const char* command : {"ls", "verify"}) {
@@ -230,21 +247,20 @@ BOOST_AUTO_TEST_CASE(what_an_application_recorded_is_a_manifest) {
   BOOST_REQUIRE(kiln({"conv", "--device", "host", "--engine", "direct", tiny}).status == 0);
   const std::string lines = kiln_test::read(record);
   BOOST_TEST(std::count(lines.begin(), lines.end(), '\n') == 4, lines);
-  BOOST_TEST(contains(lines, ",\"only_engine\":\"direct\"}\n"), lines);
-  BOOST_TEST(contains(lines, "{\"command\":\"conv\",\"problem\":\"g1mb2_ic3ih6iw6_oc4oh6ow6_"),
-             lines);
-  BOOST_TEST(contains(lines, "\"architecture\":\"host\""));
+  BOOST_TEST(lines.starts_with("conv --arch host g1mb2_ic3ih6iw6_oc4oh6ow6_"), lines);
+  BOOST_TEST(contains(lines, "\nconv --arch host --engine direct g1mb2_ic3"), lines);
+  BOOST_TEST(contains(lines, "\nsoftmax --arch host --dt f64 2x8x3x3\n"), lines);
 
   kiln.environment.erase("KILN_RECORD");
   BOOST_TEST(kiln({"prewarm", record}).lines().back() == "0 compiled, 4 already there, 0 failed");
   kiln.environment["KILN_CACHE_DIR"] = kiln.directory / "another";
   const Finished made = kiln({"prewarm", record});
   BOOST_TEST(made.lines().back() == "4 compiled, 0 already there, 0 failed");
-  BOOST_TEST(contains(made.out, "host conv --engine direct g1mb2_ic3"), made.out);
+  BOOST_TEST(contains(made.out, "conv --arch host --engine direct g1mb2_ic3"), made.out);
   const std::string magic =
       kiln.directory.write("magic", "{\"problem\":\"ic4ih6oc4kh3\",\"only_engine\":\"magic\"}\n");
   BOOST_TEST(contains(kiln({"prewarm", magic, "--arch", "host"}).out,
-                      "only_engine is \"magic\"; expected an engine's name"));
+                      "the engine is magic; expected one of "));
 
   const std::string nowhere = "/dev/null/record";
   kiln.environment["KILN_RECORD"] = nowhere;
@@ -269,7 +285,7 @@ BOOST_AUTO_TEST_CASE(manifests_of_json) {
       {});
   BOOST_TEST(lists.status == 0, lists.out);
   BOOST_TEST(lists.lines().back() == "5 compiled, 0 already there, 0 failed", lists.out);
-  BOOST_TEST(contains(lists.out, "softmax 5x8x3x3"), lists.out);
+  BOOST_TEST(contains(lists.out, "softmax --arch host 5x8x3x3"), lists.out);
 
   // --json's own output, and problem lines with the command line's choices.
   const Finished json = kiln({"conv", "--json", "--device", "host", tiny});
@@ -280,8 +296,8 @@ BOOST_AUTO_TEST_CASE(manifests_of_json) {
                   "softmax 2x9x3x3_n\"2x9:2x9\"  # what follows a '#' is a comment\n",
               {"--arch", "host", "--mb", "3,9"});
   BOOST_TEST(sizes.status == 0, sizes.out);
-  BOOST_TEST(contains(sizes.out, "pool mb3ic4"), sizes.out);
-  BOOST_TEST(contains(sizes.out, "softmax 3x9x3x3"), sizes.out);
+  BOOST_TEST(contains(sizes.out, "pool --arch host mb3ic4"), sizes.out);
+  BOOST_TEST(contains(sizes.out, "softmax --arch host 3x9x3x3"), sizes.out);
 
   const std::pair<const char*, const char*> flaws[] = {
       {"{\"problem\":1,\"architecture\":\"host\"}", "problem is 1; expected a problem line"},

@@ -8,7 +8,7 @@
 #include "cli/fit/constants.hpp"
 #include "cli/fit/descent.hpp"
 #include "cli/fit/model.hpp"
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "core/text.hpp"
 #include "run_kiln.hpp"
 
@@ -30,9 +30,7 @@ const std::string narrow = "conv --dir wgrad --dt f16 --layout nhwc mb32_ic64ih5
 MeasuredSet as_estimated(const DeviceDescription& device) {
   std::vector<MeasuredRow> rows;
   for (const std::string& line : {narrow, wide}) {
-    std::string text = line;
-    const auto operation = cli::take_operation(text);
-    const Problem problem = cli::parse_line(*operation, text).problem;
+    const Problem problem = cli::read_one(line, {}).problem;
     for (const Option& option : all_candidates(problem, device, most_workspace))
       if (option.name.engine == "wgrad_dense_nhwc_wgmma")
         rows.push_back({"made", line, option.name, option.choice.seconds * 1e6});

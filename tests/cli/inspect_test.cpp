@@ -114,6 +114,9 @@ BOOST_AUTO_TEST_CASE(writes_machine_code_to_files_alone) {
   BOOST_TEST(terminal.status == 2);
   BOOST_TEST(terminal.out == "");
   BOOST_TEST(contains(terminal.err, "expected -o FILE"));
+  std::vector<std::string> by_name = command;  // the terminal as a file
+  by_name.insert(by_name.end(), {"-o", "/dev/stdout"});
+  BOOST_TEST(kiln.on_terminal(by_name).status == 2);
 
   to_file.back() = kiln.directory / "absent/kernel.so";
   BOOST_TEST(contains(kiln(to_file).err, "cannot write"));

@@ -61,7 +61,12 @@ BOOST_AUTO_TEST_CASE(dump_of_what_does_not_compile) {
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
   kiln.environment["KILN_DUMP_DIR"] = kiln.directory / "dump";
   kiln.directory.write("edited/conv/implicit_gemm/implicit_gemm.cuh", "this is no kernel\n");
-  BOOST_TEST(kiln({"conv", "--device", "host", tiny}).status == 1);
+  // The message has the user's own file and line.
+  const Finished failed = kiln({"conv", "--device", "host", tiny});
+  BOOST_TEST(failed.status == 1);
+  const std::string edited = kiln.directory / "edited/conv/implicit_gemm/implicit_gemm.cuh";
+  BOOST_TEST(contains(failed.err, edited + ":1:"), failed.err);
+  BOOST_TEST(!contains(failed.err, "has no file of the library's kernels"), failed.err);
   BOOST_REQUIRE(!fs::is_empty(kiln.directory / "dump"));
   const auto file = fs::directory_iterator(kiln.directory / "dump")->path();
   BOOST_TEST(contains(kiln_test::read(file), "\nthis is no kernel\n"));
@@ -75,7 +80,9 @@ BOOST_AUTO_TEST_CASE(edited_kernel_sources) {
   fs::create_directories(kiln.directory / "edited/conv/implicit_gemm");
   fs::create_directories(kiln.directory / "edited/conv/store");
   kiln.environment["KILN_KERNEL_SOURCE_DIR"] = kiln.directory / "edited";
-  BOOST_TEST(kiln(command).out == before);  // no file there yet
+  const Finished strange = kiln(command);
+  BOOST_TEST(strange.out == before);  // no file there yet
+  BOOST_TEST(contains(strange.err, "which has no file of the library's kernels"), strange.err);
   const std::string original = kiln_test::read(KILN_KERNEL_SOURCES "/conv/store/epilogue.cuh");
   BOOST_REQUIRE(!original.empty());
   kiln.directory.write("edited/conv/store/epilogue.cuh", original);

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_log_line_that_can_be_run_again) {
   BOOST_REQUIRE(kiln({"pool", "--dt", "f16", "--device", "host", "ic4ih8kh2sh2ph0"}).status == 0);
   BOOST_REQUIRE(kiln({"pool", "--dt", "f16", "--device", "host", "ic4ih8kh2sh2ph0"}).status == 0);
   const std::string log = kiln_test::read(kiln.directory / "log");
-  BOOST_TEST(count_of(log, "kiln pool --device host --dt f16 ") == 2, log);
+  BOOST_TEST(count_of(log, "kiln pool --arch host --dt f16 ") == 2, log);
   BOOST_TEST(contains(log, " -> pooling for host, miss (absent), compiled, "), log);
   BOOST_TEST(contains(log, " -> pooling for host, hit in the user's cache, "), log);
   const std::size_t begin = log.find("kiln pool ") + 5;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
 #include "support/problem_lists.hpp"
@@ -14,11 +14,7 @@ using namespace kiln::cli;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-Problem read_back(const std::string& text) {
-  std::string line = text;
-  const std::unique_ptr<Operation> operation = take_operation(line);
-  return parse_line(*operation, line).problem;
-}
+Problem read_back(const std::string& text) { return read_one(text, {}).problem; }
 
 void check(const Problem& problem) {
   const std::string text = text_of(problem);
@@ -57,12 +53,10 @@ BOOST_AUTO_TEST_CASE(every_line_of_the_problem_lists) {
   for (const auto& [command, list] : lists) {
     std::ostringstream text;
     text << std::ifstream(problem_list_path(std::string(list) + ".txt")).rdbuf();
-    std::string word = command;
-    const std::unique_ptr<Operation> operation = take_operation(word);
     const auto lines = problem_lines(text.str());
     BOOST_TEST(lines.size() >= 5u);
     for (const auto& [number, line] : lines) {
-      BOOST_TEST_CONTEXT(list << ".txt:" << number) { check(parse_line(*operation, line).problem); }
+      BOOST_TEST_CONTEXT(list << ".txt:" << number) { check(read_back(cat(command, " ", line))); }
     }
   }
 }
@@ -90,13 +84,12 @@ BOOST_AUTO_TEST_CASE(types_and_layouts_of_the_command_line) {
       {"tensor", "--op reduce_norm2 2x3x4x5:1x3x4x1"},
       {"tensor", "--op mul 2x3x4x5:1x3x1x1:2x3x4x5"}};
   for (const auto& [command, line] : lines) {
-    std::string word = command;
-    const std::unique_ptr<Operation> operation = take_operation(word);
     for (const std::string& type : type_names) {
       for (const std::string& layout : layout_names) {
-        operation->type = type;
-        operation->layout = layout;
-        check(parse_line(*operation, line).problem);
+        LineDefaults defaults;
+        defaults.types = {type};
+        defaults.layouts = {layout};
+        check(read_one(cat(command, " ", line), defaults).problem);
       }
     }
   }

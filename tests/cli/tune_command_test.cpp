@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "cli/tune/outcome.hpp"
 #include "core/text.hpp"
 #include "device/device.hpp"
@@ -48,9 +48,7 @@ struct Fixture {
   }
   // The winner that would be stored if `engine` were measured as fastest.
   static kiln::TunedKernel measured(const std::string& engine) {
-    std::string line = canonical;
-    const auto operation = kiln::cli::take_operation(line);
-    const kiln::Problem problem = kiln::cli::parse_line(*operation, line).problem;
+    const kiln::Problem problem = kiln::cli::read_one(canonical, {}).problem;
     const kiln::DeviceDescription device = kiln::open_host_device()->description();
     for (const kiln::Option& option : kiln::all_candidates(problem, device))
       if (option.name.engine == engine) return kiln::tuned_kernel(problem, device, 0, option, 12.5);

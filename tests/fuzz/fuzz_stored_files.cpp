@@ -333,7 +333,7 @@ bool read(Kind kind) {
         return parse_tuning_line(line).has_value();
       }
       case manifest: {
-        const auto read = cli::read_manifest(path, {{"f32"}, {"nchw"}, {}, false});
+        const auto read = cli::read_manifest(path, {});
         for (const std::string& flaw : read.flaws) cli::printable_lines(flaw);
         return read.flaws.empty();
       }

@@ -94,6 +94,15 @@ if(HELP2MAN)
   expect("${manual}" "lineinfo")  # an option of a command
 endif()
 
+# Every link of an installed page leads to a file that is there.
+output_of(lost bash -c "cd '${prefix}/share/doc/kiln' && test -s README.md && find . -name '*.md' |
+  while read -r page; do
+    grep -oE '\\]\\([^)#]+' \"$page\" | cut -c3- | grep -vE '^[a-z]+:' | while read -r target; do
+      [ -e \"$(dirname \"$page\")/$target\" ] || echo \"$page: $target\"
+    done
+  done")
+expect("${lost}" "^$")
+
 # completion(OUT WORD...): what bash would offer for the last of these words.
 function(completion out)
   string(JOIN "' '" words ${ARGN})
@@ -109,6 +118,12 @@ completion(offered kiln cache cl)
 expect("${offered}" "^clear$")
 completion(offered kiln conv --chec)
 expect("${offered}" "^--check$")
+completion(offered kiln conv --act mi)
+expect("${offered}" "^mish$")
+completion(offered kiln inspect --arch h100-)
+expect("${offered}" "^h100-pcie$")
+completion(offered kiln conv --engine local_)
+expect("${offered}" "local_direct")
 completion(offered kiln conv --dt bf)
 expect("${offered}" "^bf16$")
 

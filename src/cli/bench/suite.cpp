@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/operation/read_line.hpp"
 #include "codegen/embedded.hpp"
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
@@ -51,7 +52,38 @@ Problem convolution(const ConvolutionLine& line, const std::string& direction, D
   return make_convolution(o.spec, o.x, o.w, o.y);
 }
 
-// Adds the layers of a text in every direction, type, layout and math mode.
+// Whether the line is a convolution's entries alone, without a command and flags.
+bool is_bare(const std::string& line) {
+  return !line.starts_with('{') && line.substr(0, line.find('"')).find(' ') == std::string::npos;
+}
+
+// The layout in which the result is dense.
+std::string layout_of(const Problem& problem) {
+  const Operand result = operands_of(problem).back();
+  const bool nchw = result.strides == dense_operand_strides(KILN_TENSOR_NCHW, result.dims);
+  const bool nhwc = result.strides == dense_operand_strides(KILN_TENSOR_NHWC, result.dims);
+  return nhwc && !nchw ? "nhwc" : nchw ? "nchw" : "";
+}
+
+// Adds the problems of a line in full, as they are.
+void add_line(const Selection& selection, const std::string& suite, const std::string& text,
+              std::vector<Case>& cases) {
+  LineDefaults defaults;
+  defaults.batches = selection.batches;
+  for (ReadLine& line : read_line(text, defaults)) {
+    const std::string name = line.name.empty() ? line_of(line.problem) : line.name;
+    if (!wanted(selection, name)) continue;
+    std::string direction, math;
+    if (const auto* convolution = std::get_if<ConvolutionProblem>(&line.problem)) {
+      direction = direction_names[static_cast<std::size_t>(convolution->pass)];
+      math = name_of(convolution->math);
+    }
+    const std::string layout = layout_of(line.problem);
+    cases.push_back({suite, name, direction, math, layout, std::move(line.problem), {}});
+  }
+}
+
+// Adds the layers of a text in every direction, type, layout and math mode; lines in full once.
 void add_convolutions(const Selection& selection, const std::string& suite,
                       const std::string& place, const std::string& text, const Names& directions,
                       const std::vector<std::int64_t>& own_batches, std::vector<Case>& cases) {
@@ -65,6 +97,10 @@ void add_convolutions(const Selection& selection, const std::string& suite,
   std::vector<Layer> layers;
   for (const NumberedLine& numbered : problem_lines(text)) {
     try {
+      if (!is_bare(numbered.text)) {
+        add_line(selection, suite, numbered.text, cases);
+        continue;
+      }
       const ConvolutionLine line = parse_convolution_line(numbered.text);
       const std::string name = line.name.empty() ? numbered.text : line.name;
       if (wanted(selection, name)) layers.push_back({name, line});

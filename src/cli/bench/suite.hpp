@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/choice.hpp"
 #include "problem/problem.hpp"
 #include "problem/scalars.hpp"
 
@@ -23,6 +24,7 @@ struct Case {
   Problem problem;
   Scalars scalars;
   bool latency = false;  // host time of planning and executing, instead of the device's time
+  Terms terms{};         // of `kiln tune`, for plans granted as much
 };
 
 // What to measure. An empty list stands for the suite's own choice.

@@ -1,4 +1,5 @@
 // kiln bundle: files of many kernels, made by `kiln prewarm --bundle`.
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "cli/cache/entries.hpp"
 #include "cli/commands.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/options.hpp"
 #include "cli/printable.hpp"
 #include "cli/usage_error.hpp"
@@ -17,12 +19,20 @@
 namespace kiln::cli {
 namespace {
 
+using nlohmann::ordered_json;
+
 struct Options {
   std::string file, output;
   std::vector<std::string> files, keys;
+  bool json = false;
 };
 
-std::vector<std::string> texts_in(const nlohmann::ordered_json& json, const char* field) {
+// Prints the object if --json is given, else the text.
+void answer(const Options& options, const ordered_json& json, const std::string& text) {
+  std::cout << (options.json ? json_line(json) : text);
+}
+
+std::vector<std::string> texts_in(const ordered_json& json, const char* field) {
   std::vector<std::string> texts;
   const auto found = json.find(field);
   if (found == json.end() || !found->is_array()) return texts;
@@ -31,7 +41,7 @@ std::vector<std::string> texts_in(const nlohmann::ordered_json& json, const char
   return texts;
 }
 
-std::string library_of(const nlohmann::ordered_json& provenance) {
+std::string library_of(const ordered_json& provenance) {
   const auto library = provenance.find("library");
   return library != provenance.end() && library->is_string() ? library->get<std::string>() : "?";
 }
@@ -39,25 +49,38 @@ std::string library_of(const nlohmann::ordered_json& provenance) {
 int list(const Options& options) {
   const auto bundle = open_bundle(options.file);
   const auto provenance = provenance_of(*bundle);
-  std::cout << "library    " << printable(library_of(provenance)) << '\n';
-  for (const std::string& compiler : texts_in(provenance, "compilers"))
-    std::cout << "compiler   " << printable(compiler) << '\n';
-  std::cout << "manifest   " << texts_in(provenance, "manifest").size() << " problems\nkernels    "
-            << bundle->entries() << "\nsize       " << bytes_text(bundle->bytes()) << '\n';
-  std::string flaw;
+  const std::string library = library_of(provenance);
+  const std::vector<std::string> compilers = texts_in(provenance, "compilers"),
+                                 manifest = texts_in(provenance, "manifest");
+  ordered_json kernels = ordered_json::array();
+  std::string flaw, text = cat("library    ", printable(library), "\n");
+  for (const std::string& compiler : compilers)
+    text += cat("compiler   ", printable(compiler), "\n");
+  text += cat("manifest   ", manifest.size(), " problems\nkernels    ", bundle->entries(),
+              "\nsize       ", bytes_text(bundle->bytes()), "\n");
   for (const cache::BundleRecord& record : bundle->records(flaw)) {
-    const std::string key = record.content_hash + "-" + record.producer_hash;
-    std::cout << key << "  " << padded(bytes_text(record.bytes), 10) << "  "
-              << printable(label_of(provenance, key)) << '\n';
+    const std::string key = record.content_hash + "-" + record.producer_hash,
+                      label = label_of(provenance, key);
+    kernels.push_back({{"key", key}, {"bytes", record.bytes}, {"problem", label}});
+    text += cat(key, "  ", padded(bytes_text(record.bytes), 10), "  ", printable(label), "\n");
   }
+  answer(options,
+         {{"file", options.file},
+          {"library", library},
+          {"compilers", compilers},
+          {"manifest", manifest},
+          {"bytes", bundle->bytes()},
+          {"kernels", kernels}},
+         text);
   if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", flaw);
   return 0;
 }
 
 // Checks each bundle: its index, its provenance, and each entry against its key and for machine
-// code. Exit status 1 if one is damaged.
+// code. Exit status 1 if one is damaged or has no kernel.
 int verify(const Options& options) {
   bool sound = true;
+  for (const std::string& file : options.files) check_is_there(file);
   for (const std::string& file : options.files) {
     std::vector<std::string> flaws;
     std::uint64_t entries = 0;
@@ -80,8 +103,11 @@ int verify(const Options& options) {
     } else {
       flaws.push_back(why);
     }
-    for (const std::string& flaw : flaws) std::cout << file << ": " << flaw << '\n';
-    if (flaws.empty()) std::cout << file << ": " << entries << " kernels, all sound\n";
+    if (flaws.empty() && entries == 0) flaws.emplace_back("0 kernels; expected at least one");
+    std::string text;
+    for (const std::string& flaw : flaws) text += cat(file, ": ", flaw, "\n");
+    if (flaws.empty()) text = cat(file, ": ", entries, " kernels, all sound\n");
+    answer(options, {{"file", file}, {"kernels", entries}, {"flaws", flaws}}, text);
     sound = sound && flaws.empty();
   }
   return sound ? 0 : 1;
@@ -89,7 +115,7 @@ int verify(const Options& options) {
 
 struct Content {
   std::map<std::string, std::vector<std::byte>> binaries;  // by key
-  nlohmann::ordered_json provenance;
+  ordered_json provenance;
 };
 
 Content content_of(const std::string& file) {
@@ -113,15 +139,17 @@ Content content_of(const std::string& file) {
 // whose machine code differs under one key. Exit status 1 if they differ.
 int diff(const Options& options) {
   const Content a = content_of(options.files.at(0)), b = content_of(options.files.at(1));
-  int differences = 0;
+  ordered_json differences = ordered_json::array();
+  std::string text;
   const auto tell = [&](char mark, const Content& of, const std::string& key) {
-    ++differences;
-    std::cout << mark << ' ' << key << "  " << printable(label_of(of.provenance, key)) << '\n';
+    const std::string label = label_of(of.provenance, key);
+    differences.push_back({{"kernel", key}, {"problem", label}, {"mark", std::string(1, mark)}});
+    text += cat(mark, ' ', key, "  ", printable(label), "\n");
   };
   const auto tell_fields = [&](const char* name, const std::string& old, const std::string& fresh) {
     if (old == fresh) return;
-    ++differences;
-    std::cout << name << "  " << printable(old) << "  ->  " << printable(fresh) << '\n';
+    differences.push_back({{"field", name}, {"before", old}, {"after", fresh}});
+    text += cat(name, "  ", printable(old), "  ->  ", printable(fresh), "\n");
   };
   tell_fields("library", library_of(a.provenance), library_of(b.provenance));
   tell_fields("compilers", join(texts_in(a.provenance, "compilers"), ", "),
@@ -135,14 +163,16 @@ int diff(const Options& options) {
   }
   for (const auto& [key, binary] : b.binaries)
     if (!a.binaries.contains(key)) tell('+', b, key);
-  if (differences == 0) std::cout << "the same " << a.binaries.size() << " kernels\n";
-  return differences == 0 ? 0 : 1;
+  if (differences.empty()) text = cat("the same ", a.binaries.size(), " kernels\n");
+  answer(options, {{"kernels", a.binaries.size()}, {"differences", differences}}, text);
+  return differences.empty() ? 0 : 1;
 }
 
 int extract(const Options& options) {
   const auto bundle = open_bundle(options.file);
   int count = 0;
   std::string flaw;
+  ordered_json files = ordered_json::array();
   visit_entries(
       *bundle,
       [&](const StoredEntry& entry) {
@@ -152,22 +182,33 @@ int extract(const Options& options) {
         if (!entry.flaw.empty())
           fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", entry.key, ": ", entry.flaw);
         ++count;
-        for (const std::string& path : extract_entry(entry, options.output))
-          std::cout << path << '\n';
+        for (const std::string& path : extract_entry(entry, options.output)) {
+          files.push_back(path);
+          if (!options.json) std::cout << path << '\n';
+        }
       },
       flaw);
   if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, options.file, ": ", flaw);
   if (count == 0) fail(KILN_STATUS_EXECUTION_FAILED, options.file, " has no such kernel");
+  answer(options, {{"files", files}}, "");
   return 0;
 }
 
-// Writes the kernels of several bundles into one. Of a key that several have, the first bundle's
-// kernel is taken.
+// Writes the kernels of several bundles into a new one. Of a key that several have, the first
+// bundle's kernel is taken.
 int merge(const Options& options) {
+  if (options.files.size() < 2)
+    throw UsageError(cat(options.files.front(),
+                         " is the only bundle given; expected two or more, "
+                         "and the new one's name behind -o"));
+  std::error_code ignored;
+  if (std::filesystem::exists(options.output, ignored))
+    throw UsageError(
+        cat("-o is ", options.output, ", which exists; expected the name of a new file"));
   std::map<std::string, std::pair<const cache::Bundle*, cache::BundleRecord>> in_order;
   std::vector<std::unique_ptr<const cache::Bundle>> bundles;
   std::set<std::string> compilers, problems, winners;
-  nlohmann::ordered_json labels = nlohmann::ordered_json::object();
+  ordered_json labels = ordered_json::object();
   for (const std::string& file : options.files) {
     bundles.push_back(open_bundle(file));
     const auto provenance = provenance_of(*bundles.back());
@@ -182,7 +223,10 @@ int merge(const Options& options) {
     }
     if (!flaw.empty()) fail(KILN_STATUS_EXECUTION_FAILED, file, ": ", flaw);
   }
-  cache::BundleWriter writer(options.file);
+  if (in_order.empty())
+    fail(KILN_STATUS_EXECUTION_FAILED,
+         "no bundle is written, because the given ones have no kernels");
+  cache::BundleWriter writer(options.output);
   for (const auto& [key, source] : in_order) {
     const std::vector<std::byte> entry = source.first->entry(source.second);
     if (const cache::Decoded decoded = cache::decode(entry); decoded.flaw)
@@ -193,8 +237,9 @@ int merge(const Options& options) {
                                           {problems.begin(), problems.end()}, winners);
   const std::string failure = writer.finish(text_of_provenance(provenance));
   if (!failure.empty())
-    fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", options.file, " cannot be written: ", failure);
-  std::cout << options.file << ": " << in_order.size() << " kernels\n";
+    fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", options.output, " cannot be written: ", failure);
+  answer(options, {{"file", options.output}, {"kernels", in_order.size()}},
+         cat(options.output, ": ", in_order.size(), " kernels\n"));
   return 0;
 }
 
@@ -213,13 +258,14 @@ void add_bundle_command(Command app, Run& run_command) {
   auto options = std::make_shared<Options>();
   const auto add = [&](const char* name, const char* what, int (*body)(const Options&)) {
     const Command sub = command.add_command(name, what);
+    sub.add_flag("--json", options->json, "One JSON object per line");
     sub.when_parsed([=, &run_command] { run_command = [=] { return body(*options); }; });
     return sub;
   };
   add("ls", "Provenance and kernels: key, size, architecture, problem", list)
       .add_option("FILE", options->file)
       .required();
-  add("verify", "Read every byte; exit status 1 if any is wrong", verify)
+  add("verify", "Read every byte; exit status 1 if any is wrong, or a bundle is empty", verify)
       .add_option("FILE", options->files)
       .required();
   add("diff", "Kernels that one of two has (- +), or that differ (!); exit status 1 if any", diff)
@@ -232,8 +278,10 @@ void add_bundle_command(Command app, Run& run_command) {
   take.add_option("KEY", options->keys, "Beginnings of keys; none: every kernel");
   take.add_option("-o", options->output, "Write into this folder").type_name("DIR").required();
   const Command join_up = add("merge", "One bundle of several", merge);
-  join_up.add_option("OUT", options->file).required();
   join_up.add_option("FILE", options->files).required();
+  join_up.add_option("-o", options->output, "Write this file, which must not exist")
+      .type_name("OUT")
+      .required();
 }
 
 }  // namespace kiln::cli

@@ -1,12 +1,14 @@
 #include "cli/cache/bundle_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cache/entry_format.hpp"
 #include "cli/json_text.hpp"
+#include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/kernel_text.hpp"
@@ -21,13 +23,16 @@ std::vector<std::byte> packed(const PackedKernel& kernel, std::string& producer)
   const KernelText text = kernel_text(kernel.kernel, kernel.kind, kernel.arch);
   cache::Lookup found = find_kernel(text.key).lookup;
   if (!found.entry) {
-    make_image(kernel.kernel, kernel.kind, kernel.arch);
+    make_image(kernel.kernel, kernel.kind, kernel.arch, Caching::use, [&] { return kernel.label; });
     found = find_kernel(text.key).lookup;
   }
   if (!found.entry)
     fail(KILN_STATUS_EXECUTION_FAILED, "kernel ", text.key.text(), " of ", kernel.label,
          " does not stay in the cache; expected room for all kernels (KILN_CACHE_MAX_SIZE)");
   producer = found.producer;
+  // The provenance has the labels; the kernel's bytes depend on nothing but the kernel.
+  std::erase_if(found.entry->sections,
+                [](const cache::Section& section) { return section.name == "made for"; });
   return cache::encode(cache::Key(text.key.content(), found.producer), *found.entry);
 }
 
@@ -67,7 +72,14 @@ void write_bundle(const std::string& path, const std::vector<PackedKernel>& kern
     fail(KILN_STATUS_EXECUTION_FAILED, "bundle ", path, " cannot be written: ", failure);
 }
 
+void check_is_there(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    throw UsageError(cat(path, " is not there; expected a bundle of kernels"));
+}
+
 std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path) {
+  check_is_there(path);
   std::string why;
   auto bundle = cache::Bundle::open(path, why);
   if (!bundle) fail(KILN_STATUS_EXECUTION_FAILED, path, " ", why);

@@ -29,8 +29,8 @@ void write_bundle(const std::string& path, const std::vector<PackedKernel>& kern
 // Makes a provenance, an object of these fields:
 //   library     "0.2.0"
 //   compilers   exact builds
-//   kernels     key -> "sm_90a conv ..."
-//   manifest    problems, "sm_90a conv ..."
+//   kernels     key -> "conv --arch h100 ..."
+//   manifest    problems, "conv --arch h100 ..."
 //   tuning      winners, lines as plan/tuning.hpp has them; missing if there are none
 nlohmann::ordered_json make_provenance(const std::vector<std::string>& compilers,
                                        const nlohmann::ordered_json& kernels,
@@ -39,12 +39,15 @@ nlohmann::ordered_json make_provenance(const std::vector<std::string>& compilers
 
 std::string text_of_provenance(const nlohmann::ordered_json& provenance);
 
-// Opens a bundle. Throws EXECUTION_FAILED that says why the file is none.
+// Throws UsageError if there is no such file.
+void check_is_there(const std::string& path);
+// Opens a bundle. Throws UsageError if there is no such file, and EXECUTION_FAILED that says why the
+// file is no bundle.
 std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path);
 // The bundle's provenance; an empty object if it is damaged or has another form. Its strings may be
 // anything, so print them through printable().
 nlohmann::ordered_json provenance_of(const cache::Bundle& bundle);
-// The label that a provenance gives the kernel of a key, "sm_90a conv ..."; "" if it has none.
+// The label that a provenance gives the kernel of a key, "conv --arch h100 ..."; "" if none.
 std::string label_of(const nlohmann::ordered_json& provenance, const std::string& key);
 
 }  // namespace kiln::cli

@@ -14,13 +14,14 @@
 #include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "cli/options.hpp"
 #include "cli/printable.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/quantity.hpp"
 #include "plan/kernel_cache.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln::cli {
@@ -74,11 +75,13 @@ int print_entries(const Options& options) {
     const bool sound = entry.flaw.empty();
     ordered_json json{{"key", entry.key}, {"used", used[entry.place]}, {"bytes", entry.bytes}};
     if (sound) json["architecture"] = entry.architecture();
+    if (sound) json["problem"] = entry.made_for();
     if (!sound) json["flaw"] = entry.flaw;
     answer(options, json,
            cat(entry.key, "  ", date_text(used[entry.place]), "  ",
                padded(sound ? printable(entry.architecture()) : "(corrupt)", 8), "  ",
-               bytes_text(entry.bytes), "\n"));
+               padded(bytes_text(entry.bytes), 10), "  ", sound ? printable(entry.made_for()) : "",
+               "\n"));
   });
   return 0;
 }
@@ -201,13 +204,11 @@ int clear(const Options& options) {
 }  // namespace
 
 AskedKernel kernel_of_problem(const std::string& problem, const std::string& arch) {
-  std::string line = problem;
-  const std::unique_ptr<Operation> operation = take_operation(line);
-  const Problem parsed = parse_line(*operation, line).problem;
-  const DeviceDescription device = architecture_of(arch.empty() ? default_architecture() : arch);
+  const ReadLine line = read_one(problem, {});
+  const DeviceDescription device = chip_of(line.chips, arch);
   std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose_tuned(parsed, device, {}, refusals).proposal;
-  return {kiln::text_of(parsed), device.arch, proposal.kernel.engine,
+  const Proposal proposal = choose_tuned(line.problem, device, line.terms, refusals).proposal;
+  return {plan_line(line.problem, device, line.terms), device.arch, proposal.kernel.engine,
           kernel_text(proposal.kernel, device.kind, device.arch)};
 }
 
@@ -230,10 +231,11 @@ void add_cache_command(Command app, Run& run_command) {
   };
   const auto add_arch = [&](Command sub) {
     sub.add_option("--arch", options->arch,
-                   "sm_XX, a chip or host (default: the first GPU's, else sm_90a)");
+                   "sm_XX, a chip or host (default: the line's, the first GPU's, else sm_90a)");
   };
   add("path", "Its directory", print_path);
-  add("ls", "Its entries: key, last use, architecture, size", print_entries);
+  add("ls", "Its entries: key, last use, architecture, size, the problem it was first made for",
+      print_entries);
   add("stat", "How many entries, how large, how old, and what processes counted", print_statistics);
   add("verify", "Read every entry; exit status 1 if any is damaged", verify)
       .add_flag("--remove", options->remove, "Remove those that are");

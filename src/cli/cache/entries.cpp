@@ -24,6 +24,8 @@ std::string StoredEntry::field(std::string_view name) const {
   return "?";
 }
 
+std::string StoredEntry::made_for() const { return std::string(text_of(entry.find("made for"))); }
+
 void visit_entries(const cache::DiskStore& store, const Visit& visit) {
   for (const cache::Listing& listing : store.list()) {
     StoredEntry stored;
@@ -34,7 +36,7 @@ void visit_entries(const cache::DiskStore& store, const Visit& visit) {
     if (found.entry) {
       stored.entry = std::move(*found.entry);
       const std::string named = cache::Key(stored.content, stored.producer).text();
-      if (named != stored.key) stored.flaw = cat("an entry of ", named);
+      if (named != stored.key) stored.flaw = cat("it is the entry of ", named);
     } else if (found.miss == cache::Miss::absent) {
       continue;  // evicted since it was listed
     } else {
@@ -59,7 +61,7 @@ void visit_entries(const cache::Bundle& bundle, const Visit& visit, std::string&
       stored.producer = decoded.view.producer;
       stored.entry = cache::copy_sections(decoded.view);
       const std::string named = cache::Key(stored.content, stored.producer).text();
-      if (named != stored.key) stored.flaw = cat("an entry of ", named);
+      if (named != stored.key) stored.flaw = cat("it is the entry of ", named);
     }
     visit(stored);
   }

@@ -20,6 +20,8 @@ struct StoredEntry {
 
   std::string field(std::string_view name) const;  // "?" if there is none
   std::string architecture() const { return field("architecture"); }
+  std::string made_for()
+      const;  // the line of the first problem that it was made for; "" if unknown
 };
 
 using Visit = std::function<void(const StoredEntry&)>;

@@ -1,8 +1,8 @@
-// Manifests: files that list the problems for which kernels are to be compiled. Each line is a
-// problem line, or a JSON object as KILN_RECORD and --json write them:
+// Manifests: files that list the problems for which kernels are to be compiled, one a line, as
+// problem/line/README.md explains them:
 //
 //   pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0
-//   {"command":"conv","problem":"--dt f16 mb1ic64ih56oc64kh3ph1","architecture":"sm_90a"}
+//   conv --arch h100 --workspace 16777216 --dt f16 mb1ic64ih56oc64kh3ph1
 //   {"problem":"ic64ih56oc64kh3ph1","dt":["f32","f16"],"layout":"nhwc","batch":[1,8,32],
 //    "architecture":["sm_80","sm_90a"],"only_engine":"direct"}                  (on one line)
 #pragma once
@@ -10,24 +10,23 @@
 #include <string>
 #include <vector>
 
+#include "cli/operation/read_line.hpp"
 #include "device/device.hpp"
-#include "engines/choice.hpp"
-#include "problem/problem.hpp"
 
 namespace kiln::cli {
 
-// What the command line gives for lines that do not say it themselves. Without batches here, a line
-// keeps its own.
-struct ManifestDefaults {
-  std::vector<std::string> types, layouts;
-  std::vector<std::int64_t> batches;
-  bool other_devices = false;  // the command line names devices, so those of lines are not read
+// What the command line gives. Devices that it names are taken in place of those of the lines,
+// which are then not looked up.
+struct ManifestDefaults : LineDefaults {
+  bool other_devices = false;
 };
 
 struct ManifestEntry {
   std::string place;  // "FILE:12"
   Problem problem;
-  std::vector<DeviceDescription> devices;  // that the line names
+  std::string name;                        // n"..." of the line
+  std::vector<std::string> chips;          // words of --arch
+  std::vector<DeviceDescription> devices;  // of these words; empty with other_devices
   Terms terms;
 };
 
@@ -41,8 +40,5 @@ Manifest read_manifest(const std::string& path, const ManifestDefaults& defaults
 // The same for the text of a file that messages call `name`.
 Manifest parse_manifest(const std::string& name, const std::string& lines,
                         const ManifestDefaults& defaults);
-
-// Replaces the batch size of a problem line of `command`, which may have flags before it.
-std::string with_batch(const std::string& command, const std::string& line, std::int64_t batch);
 
 }  // namespace kiln::cli

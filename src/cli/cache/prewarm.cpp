@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
@@ -13,6 +14,7 @@
 #include "cli/device/device_file.hpp"
 #include "cli/device/device_options.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
 #include "cli/options.hpp"
 #include "cli/printable.hpp"
@@ -23,6 +25,7 @@
 #include "engines/conv/stand_in/stand_in_kernels.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/kernel_store.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln::cli {
@@ -31,13 +34,13 @@ namespace {
 struct Options {
   std::string file, bundle;
   std::vector<std::string> architectures, device_files;
-  ManifestDefaults defaults{{"f32"}, {"nchw"}, {}, false};
-  bool stand_ins = false;
+  ManifestDefaults defaults;
+  bool stand_ins = false, json = false;
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
 struct Job {
-  std::string label;  // "sm_90a conv --dt f16 g1mb128_..."
+  std::string label;  // the problem's line, or what stand-in it is
   KernelSpec kernel;
   kilnDeviceKind_t kind;
   std::string arch;
@@ -63,6 +66,27 @@ std::vector<DeviceDescription> devices_of(const Options& options) {
   for (const std::string& arch : options.architectures) devices.push_back(architecture_of(arch));
   for (const std::string& file : options.device_files) devices.push_back(read_device_file(file));
   return devices;
+}
+
+// A line, or with --json an object, of what became of a kernel or of a line of the manifest.
+// `about`: how long it took, or why it failed.
+struct Told {
+  const char *status = "", *text = "";  // "compiled", "compiled       "
+  std::string problem, about;
+};
+std::string text_of(const Told& told, bool as_json) {
+  const bool failed = std::string_view(told.status) == "failed";
+  if (!as_json)
+    return cat(told.text, printable_lines(told.problem),
+               told.about.empty() ? ""
+               : failed           ? ": "
+                                  : "  ",
+               printable_lines(told.about));
+  nlohmann::ordered_json json{{"status", told.status}, {"problem", told.problem}};
+  if (!told.about.empty()) json[failed ? "reason" : "time"] = told.about;
+  std::string line = json_line(json);
+  line.pop_back();
+  return line;
 }
 
 struct Work {
@@ -98,11 +122,11 @@ Work work_of(const Options& options, Counts& counts) {
   ManifestDefaults defaults = options.defaults;
   defaults.other_devices = !given.empty();
   const Manifest manifest = read_manifest(options.file, defaults);
-  const auto complain = [&](const std::string& flaw) {
+  const auto complain = [&](const std::string& problem, const std::string& why) {
     ++counts.failed;
-    std::cout << "failed         " << printable_lines(flaw) << std::endl;
+    std::cout << text_of({"failed", "failed         ", problem, why}, options.json) << std::endl;
   };
-  for (const std::string& flaw : manifest.flaws) complain(flaw);
+  for (const std::string& flaw : manifest.flaws) complain(flaw, "");
   std::set<std::string> seen, told;
   for (const ManifestEntry& entry : manifest.entries) {
     const auto& devices = given.empty() ? entry.devices : given;
@@ -110,8 +134,7 @@ Work work_of(const Options& options, Counts& counts) {
       throw UsageError(
           cat("no --arch and no --device, and ", entry.place, " names no architecture"));
     for (const DeviceDescription& device : devices) {
-      const std::string label = cat(device.arch, " ", command_of(entry.problem), " ",
-                                    flags_of(entry.terms), line_of(entry.problem));
+      const std::string label = plan_line(entry.problem, device, entry.terms);
       try {
         std::vector<EngineRefusal> refusals;
         Choice choice = choose_tuned(entry.problem, device, entry.terms, refusals);
@@ -126,44 +149,47 @@ Work work_of(const Options& options, Counts& counts) {
         add(choice.proposal.kernel);
         for (Step& step : choice.proposal.then) add(step.kernel);
       } catch (const Error& error) {
-        complain(cat(entry.place, ": ", label, ": ", error.what()));
+        complain(cat(entry.place, ": ", label), error.what());
       }
     }
   }
   return work;
 }
 
-void compile(const Job& job, Counts& counts, Progress& progress) {
+void compile(const Job& job, bool as_json, Counts& counts, Progress& progress) {
   progress.begin(job.label);
+  const auto done = [&](const Told& told, bool remarkable) {
+    progress.done(job.label, text_of(told, as_json), remarkable || as_json);
+  };
   try {
-    const FoundImage found = make_image(job.kernel, job.kind, job.arch);
+    const FoundImage found =
+        make_image(job.kernel, job.kind, job.arch, Caching::use, [&] { return job.label; });
     if (found.origin != KILN_KERNEL_COMPILED) {
       ++counts.present;
-      progress.done(job.label, cat("already there  ", job.label), false);
+      done({"present", "already there  ", job.label, ""}, false);
     } else {
       ++counts.compiled;
-      progress.done(job.label,
-                    cat("compiled       ", job.label, "  ", fixed(found.times.compile, 0), " ms"),
-                    false);
+      done({"compiled", "compiled       ", job.label, fixed(found.times.compile, 0) + " ms"},
+           false);
     }
   } catch (const std::exception& error) {
     ++counts.failed;
-    progress.done(job.label, cat("failed         ", job.label, ": ", error.what()), true);
+    done({"failed", "failed         ", job.label, error.what()}, true);
   }
 }
 
-void compile_all(const std::vector<Job>& jobs, int threads, Counts& counts) {
-  set_compile_threads(threads);
+void compile_all(const std::vector<Job>& jobs, const Options& options, Counts& counts) {
+  set_compile_threads(options.threads);
   watch_for_interrupt();
   Progress progress(static_cast<int>(jobs.size()));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; !interrupted && (i = next++) < jobs.size();) {
-      compile(jobs[i], counts, progress);
+      compile(jobs[i], options.json, counts, progress);
     }
   };
   std::vector<std::jthread> helpers;
-  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  for (int i = 1; i < options.threads; ++i) helpers.emplace_back(work);
   work();
 }
 
@@ -171,7 +197,10 @@ void pack(const Options& options, const Work& work) {
   std::vector<PackedKernel> kernels;
   for (const Job& job : work.jobs) kernels.push_back({job.kernel, job.kind, job.arch, job.label});
   write_bundle(options.bundle, kernels, work.problems, work.winners);
-  std::cout << "bundle " << options.bundle << ": " << kernels.size() << " kernels" << std::endl;
+  if (options.json)
+    std::cout << json_line({{"bundle", options.bundle}, {"kernels", kernels.size()}}) << std::flush;
+  else
+    std::cout << "bundle " << options.bundle << ": " << kernels.size() << " kernels" << std::endl;
 }
 
 int run(const Options& options) {
@@ -187,9 +216,13 @@ int run(const Options& options) {
   }
   Counts counts;
   const Work work = work_of(options, counts);
-  compile_all(work.jobs, options.threads, counts);
-  std::cout << counts.compiled << " compiled, " << counts.present << " already there, "
-            << counts.failed << " failed" << std::endl;
+  if (work.jobs.empty() && counts.failed == 0)
+    fail(KILN_STATUS_EXECUTION_FAILED, options.file, " has no problem; nothing is compiled",
+         options.bundle.empty() ? "" : ", and no bundle written");
+  compile_all(work.jobs, options, counts);
+  std::ostream& out = options.json ? std::cerr : std::cout;
+  out << counts.compiled << " compiled, " << counts.present << " already there, " << counts.failed
+      << " failed" << std::endl;
   if (interrupted) {
     std::cerr << "kiln: interrupted; the kernels compiled so far are in the cache\n";
     return 130;
@@ -213,10 +246,11 @@ void add_prewarm_command(Command app, Run& run_command) {
       "prewarm", "Compile the kernels of a manifest into the cache, or a bundle; needs no GPU");
   auto options = std::make_shared<Options>();
   command.footer(
-      "A line is a command, its flags and a problem, as logs and --json print them:\n"
+      "A line is a command, its flags and a problem, as KILN_RECORD=FILE, logs and every command\n"
+      "write it; --arch, --engine and --workspace are flags of a line too:\n"
       "  pool --dir bwd --dt f16 mb16ic64_ih112oh56_kh3_sh2_ph0\n"
       "Without a command it is a convolution; flags of a line override --dt and --layout.\n"
-      "Or a JSON object, as --json and KILN_RECORD=FILE write them:\n"
+      "Or a JSON object, as --json writes them:\n"
       "  {\"command\":\"conv\",\"problem\":\"ic64ih56oc64kh3ph1\",\"dt\":[\"f32\",\"f16\"],\n"
       "   \"layout\":\"nhwc\",\"batch\":[1,8],\"architecture\":\"sm_90a\"}     (on one line)\n"
       "What an interrupted run has compiled, the next one finds there.");
@@ -249,6 +283,8 @@ void add_prewarm_command(Command app, Run& run_command) {
       .delimiter(',')
       .one_of(layout_names)
       .show_default();
+  command.add_flag("--json", options->json,
+                   "One JSON object a kernel, and one of the bundle; counts go to standard error");
   add_line_info_flag(command);
   command.when_parsed(
       [options, &run_command] { run_command = [options] { return run(*options); }; });

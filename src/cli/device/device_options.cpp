@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
+#include "device/chip_name.hpp"
 #include "engines/engine.hpp"
 #include "engines/names.hpp"
 
@@ -30,36 +31,58 @@ void check_engine(const std::string& name) {
   throw UsageError(cat("--engine is ", name, "; expected one of ", names));
 }
 
-std::shared_ptr<Device> device_of(const std::string& name) {
-  if (name == "host") return open_host_device();
+namespace {
+
+// The number behind "cuda:"; 0 for "" and "cuda". Throws UsageError for what is no device's name.
+int ordinal_of(const std::string& name, const char* option) {
+  if (name.empty() || name == "cuda" || name == "host") return 0;
   int ordinal = 0;
-  if (!name.empty() && name != "cuda") {
-    const std::size_t prefix = sizeof "cuda:" - 1;
-    const char* const end = name.data() + name.size();
-    const bool is_cuda = name.starts_with("cuda:") && name.size() > prefix;
-    const auto [stop, error] =
-        is_cuda ? std::from_chars(name.data() + prefix, end, ordinal) : std::from_chars_result{};
-    if (!is_cuda || error != std::errc() || stop != end || ordinal < 0) {
-      throw UsageError(cat("--device is ", name, "; expected cuda, cuda:N or host"));
-    }
-  }
+  const std::size_t prefix = sizeof "cuda:" - 1;
+  const char* const end = name.data() + name.size();
+  const bool is_cuda = name.starts_with("cuda:") && name.size() > prefix;
+  const auto [stop, error] =
+      is_cuda ? std::from_chars(name.data() + prefix, end, ordinal) : std::from_chars_result{};
+  if (!is_cuda || error != std::errc() || stop != end || ordinal < 0)
+    throw UsageError(cat(option, " is ", name, "; expected cuda, cuda:N or host"));
+  return ordinal;
+}
+
+}  // namespace
+
+void check_device_name(const std::string& name, const char* option) {
+  static_cast<void>(ordinal_of(name, option));
+}
+
+std::shared_ptr<Device> device_of(const std::string& name, const char* option) {
+  if (name == "host") return open_host_device();
+  const int ordinal = ordinal_of(name, option);
   std::string why;
   const std::size_t count = list_cuda_devices(why).size();
-  if (count == 0) throw UsageError(cat("no GPU (", why, "); use --device host"));
-  if (static_cast<std::size_t>(ordinal) >= count) {
-    throw UsageError(cat("--device is cuda:", ordinal, "; expected at most cuda:", count - 1));
-  }
+  if (count == 0) throw UsageError(cat("no GPU (", why, "); use ", option, " host"));
+  if (static_cast<std::size_t>(ordinal) >= count)
+    throw UsageError(cat(option, " is cuda:", ordinal, "; expected at most cuda:", count - 1));
   return open_cuda_device(ordinal);
 }
 
 std::string default_architecture() {
   std::string why;
   const auto devices = list_cuda_devices(why);
-  return devices.empty() ? "sm_90a" : devices[0].arch;
+  return devices.empty() ? "sm_90a" : chip_name(devices[0]);
 }
 
 DeviceDescription architecture_of(const std::string& arch) {
   return arch == "host" ? open_host_device()->description() : known_architecture(arch);
+}
+
+DeviceDescription chip_of(const std::vector<std::string>& of_the_line, const std::string& arch) {
+  if (!arch.empty()) return architecture_of(arch);
+  return architecture_of(of_the_line.empty() ? default_architecture() : of_the_line.front());
+}
+
+std::string device_for(const std::string& device, const std::vector<std::string>& chips) {
+  if (!device.empty() || chips.empty()) return device;
+  return std::ranges::all_of(chips, [](const std::string& chip) { return chip == "host"; }) ? "host"
+                                                                                            : "";
 }
 
 bool is_architecture_name(std::string_view text) {

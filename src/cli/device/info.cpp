@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/device/device_file.hpp"
 #include "cli/device/device_options.hpp"
+#include "cli/fit/constants.hpp"
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
 #include "cli/options.hpp"
@@ -12,6 +13,7 @@
 #include "compile/compiler.hpp"
 #include "core/config.hpp"
 #include "core/text.hpp"
+#include "device/chip_name.hpp"
 #include "device/device.hpp"
 #include "engines/engine.hpp"
 #include "plan/kernel_store.hpp"
@@ -188,7 +190,23 @@ int run(bool as_json) {
 
 int describe_device(const std::string& name) {
   const bool present = name.empty() || name.starts_with("cuda");
-  std::cout << describe_as_json(present ? device_of(name)->description() : architecture_of(name));
+  std::cout << describe_as_json(present ? device_of(name, "--describe-device")->description()
+                                        : architecture_of(name));
+  return 0;
+}
+
+// The names of one kind, one a line, for completion.
+int list_names(const std::string& kind) {
+  std::vector<std::string> names;
+  if (kind == "architectures") {
+    names = known_chip_names();
+    names.emplace_back("host");
+  } else if (kind == "engines") {
+    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+  } else {
+    names = fit::family_names();
+  }
+  for (const std::string& name : names) std::cout << name << '\n';
   return 0;
 }
 
@@ -207,8 +225,14 @@ void add_info_command(Command app, Run& run_command) {
           .type_name("DEVICE");
   auto as_json = std::make_shared<bool>(false);
   command.add_flag("--json", *as_json, "One JSON object");
+  auto kind = std::make_shared<std::string>();
+  command
+      .add_option("--list", *kind,
+                  "Print the names that --arch, --engine or --family take, one a line")
+      .one_of({"architectures", "engines", "families"});
   command.when_parsed([=, &run_command] {
     run_command = [=, described = describe.given()] {
+      if (!kind->empty()) return list_names(*kind);
       return described ? describe_device(*device) : run(*as_json);
     };
   });

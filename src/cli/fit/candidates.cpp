@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -13,9 +13,7 @@ namespace {
 
 Problem problem_of(const MeasuredRow& row) {
   try {
-    std::string text = row.problem;
-    const auto operation = take_operation(text);
-    return parse_line(*operation, text).problem;
+    return read_one(row.problem, {}).problem;
   } catch (const Error& error) {
     throw UsageError(cat(row.group, ": the problem \"", row.problem, "\": ", error.what()));
   }

@@ -1,5 +1,6 @@
 // kiln inspect: the kernel of a problem at every stage of its making, and what differs between two.
 // Needs no GPU.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -11,10 +12,11 @@
 #include "cli/files.hpp"
 #include "cli/inspect/diff.hpp"
 #include "cli/inspect/inspect_stage.hpp"
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "cli/options.hpp"
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
+#include "core/process/file_descriptor.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -36,9 +38,21 @@ std::vector<std::string> architectures_of(const Options& options) {
   return names;
 }
 
+// What a line says, with the command line's flags for what it does not say.
+ReadLine read(const Options& options, const std::string& line) {
+  LineDefaults defaults;
+  defaults.own = options.operation.get();
+  defaults.types = {options.operation->type};
+  defaults.layouts = {options.operation->layout};
+  defaults.terms = options.terms;
+  return read_one(line, defaults);
+}
+
+// arch: of --arch; "": the line's own, else the default.
 std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
-  std::string text = stage_text(options.stage, parse_line(*options.operation, line).problem,
-                                architecture_of(arch), options.terms, options.step, options.json);
+  const ReadLine asked = read(options, line);
+  std::string text = stage_text(options.stage, asked.problem, chip_of(asked.chips, arch),
+                                asked.terms, options.step, options.json);
   if (options.stage != "cubin" && !text.ends_with('\n')) text += '\n';
   return text;
 }
@@ -60,10 +74,9 @@ std::string difference(const Options& options) {
     throw UsageError(
         "--diff takes two architectures and a PROBLEM, or two problems and at most one --arch");
   const auto side = [&](const std::string& name) {
-    const std::string text =
-        of_architectures
-            ? text_of(options, options.line, name)
-            : text_of(options, name, given.empty() ? default_architecture() : given.front());
+    const std::string text = of_architectures
+                                 ? text_of(options, options.line, name)
+                                 : text_of(options, name, given.empty() ? "" : given.front());
     return LabelledText{name, comparable(options.stage, text)};
   };
   return unified_diff(side(before), side(after));
@@ -72,7 +85,7 @@ std::string difference(const Options& options) {
 std::string stages(const Options& options) {
   if (options.line.empty()) throw UsageError("no PROBLEM; see kiln inspect --help");
   const std::vector<std::string> given = architectures_of(options);
-  if (given.empty()) return text_of(options, options.line, default_architecture());
+  if (given.empty()) return text_of(options, options.line, "");
   if (given.size() > 1 && options.stage != "spec" && options.stage != "candidates" &&
       options.stage != "resources" && !options.json)
     throw UsageError(
@@ -88,9 +101,16 @@ std::string sources(const Options& options) {
   const std::vector<std::string> given = architectures_of(options);
   if (options.line.empty() || given.size() > 1 || !options.diff.first.empty())
     throw UsageError("--sources takes a PROBLEM, at most one --arch, and no --diff");
-  return write_sources(options.sources, parse_line(*options.operation, options.line).problem,
-                       architecture_of(given.empty() ? default_architecture() : given.front()),
-                       options.terms);
+  const ReadLine asked = read(options, options.line);
+  return write_sources(options.sources, asked.problem,
+                       chip_of(asked.chips, given.empty() ? "" : given.front()), asked.terms);
+}
+
+// Whether what is written there, or with "" to standard output, is shown on a terminal.
+bool writes_to_terminal(const std::string& path) {
+  if (path.empty()) return isatty(STDOUT_FILENO) != 0;
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  return file && isatty(file.get()) != 0;
 }
 
 int run(const Options& options) {
@@ -98,7 +118,7 @@ int run(const Options& options) {
   if (options.json && options.stage == "cubin")
     throw UsageError(
         "a cubin is not for JSON; expected --emit cubin without --json, or another stage");
-  if (options.stage == "cubin" && options.output.empty() && isatty(STDOUT_FILENO)) {
+  if (options.stage == "cubin" && writes_to_terminal(options.output)) {
     throw UsageError("a cubin is not for a terminal; expected -o FILE, or a pipe");
   }
   if (!options.sources.empty()) {
@@ -132,8 +152,8 @@ void add_inspect_command(Command app, Run& run_command) {
       .one_of(stage_names)
       .show_default();
   command.add_option("--arch", options->architectures,
-                     "sm_XX, a chip (h100, h200, a100, ...) or host (default: the first GPU's, "
-                     "else sm_90a, an H200); spec, candidates, "
+                     "sm_XX, a chip (h100, h200, a100, ...) or host (default: the line's, the "
+                     "first GPU's, else sm_90a, an H200); spec, candidates, "
                      "resources and --json take several separated by ','");
   command
       .add_option("--diff", options->diff,

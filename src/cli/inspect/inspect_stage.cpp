@@ -20,6 +20,7 @@
 #include "plan/dump.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/kernel_text.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln::cli {
@@ -34,12 +35,12 @@ const Step& step_of(const Proposal& proposal, std::size_t number) {
   return number == 0 ? proposal : proposal.then[number - 1];
 }
 
-ordered_json spec_of(const Problem& problem, const Choice& choice, const Step& step,
-                     const DeviceDescription& device) {
+ordered_json spec_of(const Problem& problem, const Terms& terms, const Choice& choice,
+                     const Step& step, const DeviceDescription& device) {
   const KernelSpec& kernel = step.kernel;
   const LaunchShape& shape = step.launch.shape;
   const KernelText text = kernel_text(kernel, device.kind, device.arch);
-  ordered_json spec{{"problem", kiln::text_of(problem)},
+  ordered_json spec{{"problem", plan_line(problem, device, terms)},
                     {"architecture", device.arch},
                     {"engine", kernel.engine},
                     {"tile", kernel.tile},
@@ -135,10 +136,11 @@ std::string print_resources(const Step& step, const ordered_json& resources,
                      most = number("most_warps_per_multiprocessor");
   return cat(
       "architecture   ", device.arch, " (", device.name, ")\nkernel         ", step.kernel.entry,
-      " by ", step.kernel.engine, ", tile ", step.kernel.tile, "\nregisters      ",
-      number("registers"), " a thread\nlocal memory   ", number("local_memory_bytes"),
-      " bytes a thread\nspills         ", resources["spills"].get<std::string>(),
-      "\nshared memory  ", number("static_shared_memory_bytes"), " bytes static, ",
+      step.kernel.entry == step.kernel.engine ? "" : cat(" by ", step.kernel.engine), ", tile ",
+      step.kernel.tile, "\nregisters      ", number("registers"), " a thread\nlocal memory   ",
+      number("local_memory_bytes"), " bytes a thread\nspills         ",
+      resources["spills"].get<std::string>(), "\nshared memory  ",
+      number("static_shared_memory_bytes"), " bytes static, ",
       number("dynamic_shared_memory_bytes"), " dynamic a block\ncode           ",
       number("code_bytes"), " bytes\nthreads        ", number("threads"),
       " a block\noccupancy      ", number("blocks_per_multiprocessor"), " blocks, ", warps, " of ",
@@ -166,7 +168,7 @@ std::string stage_text(const std::string& stage, const Problem& problem,
   }
   ordered_json json;
   if (as_json || stage == "spec" || stage == "candidates") {
-    json = spec_of(problem, choice, step, device);
+    json = spec_of(problem, terms, choice, step, device);
     const ordered_json candidates = candidates_of(problem, device, terms.workspace, choice);
     if (!as_json)
       return stage == "spec"

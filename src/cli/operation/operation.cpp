@@ -5,30 +5,10 @@
 
 #include "cli/operation/operations.hpp"
 #include "cli/options.hpp"
-#include "cli/usage_error.hpp"
 #include "core/error.hpp"
-#include "problem/line/problem_line.hpp"
 
 namespace kiln::cli {
 namespace {
-
-// Splits a text into words at blanks; blanks between double quotes are part of a word.
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  bool quoted = false, open = false;
-  for (const char c : text) {
-    const bool blank = c == ' ' || c == '\t' || c == '\r' || c == '\n';
-    if (blank && !quoted) {
-      open = false;
-      continue;
-    }
-    if (!open) words.emplace_back();
-    open = true;
-    if (c == '"') quoted = !quoted;
-    words.back() += c;
-  }
-  return words;
-}
 
 std::string element_of(const std::string& list, const char* option, std::size_t i,
                        std::size_t count) {
@@ -53,34 +33,6 @@ std::vector<std::unique_ptr<Operation>> operations() {
   all.push_back(make_norm_operation());
   all.push_back(make_tensor_operation());
   return all;
-}
-
-Parsed parse_line(const Operation& defaults, const std::string& line_and_comment) {
-  const std::string text(without_comment(line_and_comment));
-  if (!text.starts_with("--")) return {defaults.make(text), defaults.name_in(text)};
-  const std::unique_ptr<Operation> own = defaults.clone();
-  std::string line;
-  const auto declare = [&](Command command) {
-    own->add_flags(command);
-    command.add_option("PROBLEM", line).required();
-  };
-  try {
-    parse_words(declare, words_of(text));
-  } catch (const UsageError& error) {
-    fail(KILN_STATUS_BAD_PARAM, "the line's flags: ", error.what());
-  }
-  return {own->make(line), own->name_in(line)};
-}
-
-std::unique_ptr<Operation> take_operation(std::string& text) {
-  std::vector<std::unique_ptr<Operation>> all = operations();
-  const std::string word = text.substr(0, text.find(' '));
-  for (std::unique_ptr<Operation>& operation : all) {
-    if (word != operation->command()) continue;
-    text.erase(0, text.find_first_not_of(' ', word.size()));
-    return std::move(operation);
-  }
-  return std::move(all.front());
 }
 
 DataType type_of(const std::string& list, std::size_t i, std::size_t count) {
@@ -147,8 +99,7 @@ void add_type_and_layout(Command app, Operation& operation, Lists lists) {
 }
 
 void ActivationOptions::add_to(Command app, const std::string& help) {
-  app.add_option("--act", mode, cat(help, ": ", alternatives(names_of<kilnActivationMode_t>())))
-      .show_default();
+  app.add_option("--act", mode, help).one_of(names_of<kilnActivationMode_t>()).show_default();
   app.add_option(
       "--coef", coefficient,
       "Ceiling of clipped_relu (6 if left out), slope of leaky_relu (0.01), alpha of elu "

@@ -36,18 +36,6 @@ class Operation {
 // norm, tensor.
 std::vector<std::unique_ptr<Operation>> operations();
 
-// Reads a line of a file: flags of its own, which override those of `defaults`, then the problem
-// line. Throws BAD_PARAM.
-struct Parsed {
-  Problem problem;
-  std::string name;
-};
-Parsed parse_line(const Operation& defaults, const std::string& text);
-
-// Removes the text's first word if it is an operation's command and returns that operation; else
-// returns conv.
-std::unique_ptr<Operation> take_operation(std::string& text);
-
 // ---- what the operations share ------------------------------------------------------------------
 
 // The type or layout of the i-th of `count` operands, from a list such as "f32:f16" or from one

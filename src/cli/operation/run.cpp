@@ -7,6 +7,7 @@
 #include "cli/device/device_buffer.hpp"
 #include "cli/format.hpp"
 #include "cli/operation/random_fill.hpp"
+#include "plan/plan_line.hpp"
 
 namespace kiln::cli {
 namespace {
@@ -202,7 +203,7 @@ RunResult run_problem(const std::shared_ptr<Device>& device, const Problem& prob
                       const RunSettings& settings) {
   RunResult result;
   result.command = command_of(problem);
-  result.problem = line_of(problem);
+  result.problem = plan_words(problem, device->description(), settings.finalize.terms);
   result.work = work_of(problem, settings.scalars.beta != 0);
   try {
     Plan plan(device, problem);

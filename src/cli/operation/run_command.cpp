@@ -1,6 +1,7 @@
 // kiln conv, local, pool, act, softmax, norm, tensor: run problems, check them, time them.
 #include <array>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -9,7 +10,7 @@
 #include "cli/files.hpp"
 #include "cli/format.hpp"
 #include "cli/json_text.hpp"
-#include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "cli/operation/run.hpp"
 #include "cli/options.hpp"
 #include "cli/usage_error.hpp"
@@ -22,7 +23,7 @@ namespace {
 struct Options {
   std::unique_ptr<Operation> operation;
   RunSettings settings;
-  std::string device, batch;
+  std::string device, arch, batch;
   std::vector<std::string> lines;
   bool json = false;
 };
@@ -43,20 +44,48 @@ std::vector<Item> items_of(const Options& options) {
   return items;
 }
 
-RunResult run_item(const Item& item, const Options& options,
-                   const std::shared_ptr<Device>& device) {
-  RunResult refused;
-  refused.command = options.operation->command();
-  refused.problem = item.text;
+using Devices = std::map<std::string, std::shared_ptr<Device>>;  // opened so far, by name
+
+// The device of a problem. Without --device it is the host device for a line that says so.
+std::shared_ptr<Device> device_of_line(const ReadLine& line, const Options& options,
+                                       Devices& devices) {
+  std::vector<std::string> chips = line.chips;
+  if (chips.empty() && !options.arch.empty()) chips.push_back(options.arch);
+  const std::string name = device_for(options.device, chips);
+  std::shared_ptr<Device>& device = devices[name];
+  if (!device) device = device_of(name);
+  return device;
+}
+
+// The problems of a line, each with its result; the line alone where it cannot be read.
+std::vector<std::pair<Item, RunResult>> run_item(const Item& item, const Options& options,
+                                                 Devices& devices) {
+  std::vector<std::pair<Item, RunResult>> results;
+  LineDefaults defaults;
+  defaults.own = options.operation.get();
+  defaults.types = {options.operation->type};
+  defaults.layouts = {options.operation->layout};
+  defaults.terms = options.settings.finalize.terms;
   try {
-    const Parsed parsed = parse_line(*options.operation, item.text);
-    RunResult result = run_problem(device, parsed.problem, options.settings);
-    result.name = parsed.name;
-    return result;
+    const std::vector<ReadLine> lines = read_line(item.text, defaults);
+    for (const ReadLine& line : lines) {
+      RunSettings settings = options.settings;
+      settings.finalize.terms = line.terms;
+      RunResult result =
+          run_problem(device_of_line(line, options, devices), line.problem, settings);
+      result.name = line.name;
+      Item shown = item;
+      if (lines.size() > 1) shown.text = cat(result.command, " ", result.problem);
+      results.emplace_back(std::move(shown), std::move(result));
+    }
   } catch (const Error& error) {
+    RunResult refused;
+    refused.command = options.operation->command();
+    refused.problem = item.text;
     set_error(refused, error);
-    return refused;
+    results.emplace_back(item, std::move(refused));
   }
+  return results;
 }
 
 // The command line that reproduces a failure.
@@ -67,8 +96,7 @@ std::string reproducer(const RunResult& result, const Options& options) {
   if (scalars.alpha != 1) text += cat(" --alpha ", scalars.alpha);
   if (scalars.beta != 0) text += cat(" --beta ", scalars.beta);
   if (scalars.alpha2 != 1) text += cat(" --alpha2 ", scalars.alpha2);
-  return text + cat(" --seed ", options.settings.seed, " ",
-                    flags_of(options.settings.finalize.terms), result.problem);
+  return text + cat(" --seed ", options.settings.seed, " ", result.problem);
 }
 
 void print(const Item& item, const RunResult& result, const Options& options) {
@@ -99,18 +127,22 @@ void print(const Item& item, const RunResult& result, const Options& options) {
 int run(const Options& options) {
   check_engine(options.settings.finalize.terms.only_engine);
   const std::vector<Item> items = items_of(options);
-  const std::shared_ptr<Device> device = device_of(options.device);
+  if (items.empty())
+    fail(KILN_STATUS_EXECUTION_FAILED, options.batch, " has no problem; nothing is run");
+  check_device_name(options.device);
   std::array<int, 4> counts{};
+  Devices devices;
   for (const Item& item : items) {
-    const RunResult result = run_item(item, options, device);
-    ++counts[static_cast<std::size_t>(result.status)];
-    if (options.json) {
-      auto json = result.to_json();
-      if (!item.place.empty()) json["place"] = item.place;
-      json["seed"] = options.settings.seed;
-      std::cout << json_line(json) << std::flush;
-    } else {
-      print(item, result, options);
+    for (const auto& [shown, result] : run_item(item, options, devices)) {
+      ++counts[static_cast<std::size_t>(result.status)];
+      if (options.json) {
+        auto json = result.to_json();
+        if (!shown.place.empty()) json["place"] = shown.place;
+        json["seed"] = options.settings.seed;
+        std::cout << json_line(json) << std::flush;
+      } else {
+        print(shown, result, options);
+      }
     }
   }
   // With --json, standard output has nothing but objects, one a line.
@@ -146,6 +178,9 @@ void add_run_command(Command app, Run& run_command, std::unique_ptr<Operation> o
       .type_name("FILE");
   own.add_flags(command);
   command.add_option("--device", options->device, "cuda, cuda:N or host (default: the first GPU)");
+  command.add_option("--arch", options->arch,
+                     "The chip of a printed line: host runs on the host device; on a GPU, kernels "
+                     "are chosen for the GPU that is there");
   command.add_option("--alpha", settings.scalars.alpha, "Factor of the result").show_default();
   command
       .add_option("--beta", settings.scalars.beta,

@@ -1,5 +1,7 @@
 #include "cli/tune/outcome.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "cli/bench/row.hpp"
 #include "cli/format.hpp"
 #include "core/text.hpp"
@@ -95,6 +97,28 @@ std::string csv_text(std::span<const Outcome> outcomes) {
                   bench::csv_field(outcome.failure), "\n");
   }
   return text;
+}
+
+nlohmann::ordered_json json_of(const Outcome& outcome) {
+  using nlohmann::ordered_json;
+  ordered_json attempts = ordered_json::array();
+  const Attempt* const best = outcome.best();
+  for (const Attempt& attempt : outcome.attempts) {
+    ordered_json json{{"engine", attempt.name.engine}, {"tile", attempt.name.tile},
+                      {"parts", attempt.name.parts},   {"predicted_us", attempt.predicted},
+                      {"chosen", attempt.chosen},      {"best", &attempt == best}};
+    if (attempt.times)
+      json["time_us"] = {{"median", attempt.times->median},
+                         {"min", attempt.times->min},
+                         {"max", attempt.times->max},
+                         {"samples", attempt.times->samples}};
+    if (!attempt.note.empty()) json["note"] = attempt.note;
+    attempts.push_back(std::move(json));
+  }
+  return {{"problem", outcome.problem},
+          {"failure", outcome.failure},
+          {"kept", outcome.kept},
+          {"candidates", std::move(attempts)}};
 }
 
 }  // namespace kiln::cli::tune

@@ -1,6 +1,7 @@
 // Results of tuning: predicted and measured times, and how good the cost model's choices were.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,5 +45,8 @@ std::string text_of(const Summary& summary);
 std::string text_of(const Outcome& outcome);
 
 std::string csv_text(std::span<const Outcome> outcomes);
+
+// One object: the problem, every candidate, what failed.
+nlohmann::ordered_json json_of(const Outcome& outcome);
 
 }  // namespace kiln::cli::tune

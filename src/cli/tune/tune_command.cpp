@@ -11,6 +11,7 @@
 #include "cli/device/device_options.hpp"
 #include "cli/files.hpp"
 #include "cli/format.hpp"
+#include "cli/json_text.hpp"
 #include "cli/operation/operation.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -19,6 +20,7 @@
 #include "core/error.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/kernel_cache.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln::cli {
@@ -31,34 +33,51 @@ struct Options {
   std::string batch, device, csv;
   bench::Selection selection;
   TuningSettings settings;
+  std::size_t workspace = 0;  // granted where a line does not say
   double time_limit = 0;
+  bool json = false;
 };
 
-void add_lines(const Manifest& manifest, std::vector<bench::Case>& cases) {
+struct Asked {
+  std::vector<bench::Case> cases;
+  std::vector<std::string> chips;  // that lines name
+};
+
+void add_lines(const Manifest& manifest, Asked& asked) {
   for (const std::string& flaw : manifest.flaws) throw UsageError(flaw);
   for (const ManifestEntry& entry : manifest.entries) {
     bench::Case item;
     item.problem = entry.problem;
-    cases.push_back(std::move(item));
+    item.terms = entry.terms;
+    asked.cases.push_back(std::move(item));
+    asked.chips.insert(asked.chips.end(), entry.chips.begin(), entry.chips.end());
   }
 }
 
 // Problems in the order in which they were given, each once.
-std::vector<bench::Case> cases_of(const Options& options) {
-  ManifestDefaults defaults{{"f32"}, {"nchw"}, options.selection.batches, true};
+Asked cases_of(const Options& options) {
+  ManifestDefaults defaults;
+  defaults.batches = options.selection.batches;
+  defaults.terms.workspace = std::min(options.workspace, most_workspace);
+  defaults.other_devices = true;
   if (!options.selection.types.empty()) defaults.types = options.selection.types;
   if (!options.selection.layouts.empty()) defaults.layouts = options.selection.layouts;
-  std::vector<bench::Case> all, cases;
+  Asked all, asked;
   std::string lines;
   for (const std::string& line : options.lines) lines += line + "\n";
   add_lines(parse_manifest("PROBLEM", lines, defaults), all);
   if (!options.batch.empty()) add_lines(read_manifest(options.batch, defaults), all);
   if (!options.selection.suites.empty())
-    for (bench::Case& item : bench::cases_of(options.selection)) all.push_back(std::move(item));
+    for (bench::Case& item : bench::cases_of(options.selection)) {
+      item.terms = defaults.terms;
+      all.cases.push_back(std::move(item));
+    }
   std::set<std::string> seen;
-  for (bench::Case& item : all)
-    if (seen.insert(kiln::text_of(item.problem)).second) cases.push_back(std::move(item));
-  return cases;
+  for (bench::Case& item : all.cases)
+    if (seen.insert(flags_of(item.terms) + kiln::text_of(item.problem)).second)
+      asked.cases.push_back(std::move(item));
+  asked.chips = std::move(all.chips);
+  return asked;
 }
 
 // Writes all outcomes. It is called after each problem, so that an interrupted run keeps its
@@ -74,9 +93,13 @@ int run(const Options& options) {
     throw UsageError(cat("KILN_CACHE is ", kiln::name_of(cache_mode()),
                          "; expected on, for what is found is kept"));
   for (const std::string& engine : options.settings.engines) check_engine(engine);
-  const std::vector<bench::Case> cases = cases_of(options);
-  if (cases.empty()) throw UsageError("no problem is left: --layers or --mb exclude all");
-  const std::shared_ptr<Device> device = device_of(options.device);
+  const Asked asked = cases_of(options);
+  const std::vector<bench::Case>& cases = asked.cases;
+  if (cases.empty())
+    throw UsageError(options.selection.suites.empty()
+                         ? cat(options.batch, " has no problem; expected one a line")
+                         : "no problem is left: --layers or --mb exclude all");
+  const std::shared_ptr<Device> device = device_of(device_for(options.device, asked.chips));
   device->make_current();
   set_compile_threads(options.settings.threads);
   Tuner tuner(device, options.settings);
@@ -90,20 +113,24 @@ int run(const Options& options) {
     Progress progress(static_cast<int>(cases.size()));
     for (const bench::Case& item : cases) {
       if (options.time_limit > 0 && seconds() > options.time_limit) break;
-      const std::string job = kiln::text_of(item.problem);
+      const std::string job = plan_line(item.problem, device->description(), item.terms);
       progress.begin(job);
       outcomes.push_back(tuner.run(item));
       failures += !outcomes.back().failure.empty();
       kept += outcomes.back().kept;
-      progress.done(job, text_of(outcomes.back()), true);
+      std::string told =
+          options.json ? json_line(json_of(outcomes.back())) : text_of(outcomes.back());
+      if (options.json) told.pop_back();
+      progress.done(job, told, true);
       write_csv(options.csv, outcomes);
     }
   }
-  std::cout << text_of(summary_of(outcomes)) << '\n'
-            << outcomes.size() << " of " << cases.size() << " problems in "
-            << duration_text(seconds()) << ", " << failures << " failed; "
-            << (kept == 0 ? "no winner is kept" : cat(kept, " winners are in ", tuning_file()))
-            << std::endl;
+  std::ostream& out = options.json ? std::cerr : std::cout;
+  out << text_of(summary_of(outcomes)) << '\n'
+      << outcomes.size() << " of " << cases.size() << " problems in " << duration_text(seconds())
+      << ", " << failures << " failed; "
+      << (kept == 0 ? "no winner is kept" : cat(kept, " winners are in ", tuning_file()))
+      << std::endl;
   return failures == 0 ? 0 : 1;
 }
 
@@ -149,7 +176,7 @@ void add_tune_command(Command app, Run& run_command) {
                   "Candidates of these engines alone; plans then take the fastest of them")
       .delimiter(',')
       .single();  // a problem may follow
-  command.add_option("--workspace", options->settings.workspace,
+  command.add_option("--workspace", options->workspace,
                      "Bytes of workspace that kernels may use, at most 16 MB; for plans granted as "
                      "many (default: 0)");
   command
@@ -174,6 +201,8 @@ void add_tune_command(Command app, Run& run_command) {
                   "Seconds after which no further problem begins; 0: none")
       .not_negative()
       .show_default();
+  command.add_flag("--json", options->json,
+                   "One JSON object a problem; counts go to standard error");
   command.add_option("--csv", options->csv, "Write all candidates there").type_name("FILE");
   command.when_parsed([options, &run_command] {
     if (options->lines.empty() && options->batch.empty() && options->selection.suites.empty())

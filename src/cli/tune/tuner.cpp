@@ -7,6 +7,7 @@
 #include "cli/device/device_buffer.hpp"
 #include "core/error.hpp"
 #include "plan/plan.hpp"
+#include "plan/plan_line.hpp"
 #include "plan/tuning.hpp"
 
 namespace kiln::cli::tune {
@@ -69,19 +70,20 @@ Tuner::Tuner(std::shared_ptr<Device> device, const TuningSettings& settings)
 
 Outcome Tuner::run(const bench::Case& item) {
   Outcome outcome;
-  outcome.problem = kiln::text_of(item.problem);
+  const DeviceDescription& device = device_->description();
+  outcome.problem = plan_line(item.problem, device, item.terms);
   try {
-    const DeviceDescription& device = device_->description();
-    std::vector<Option> options = all_candidates(item.problem, device, settings_.workspace);
+    std::vector<Option> options = all_candidates(item.problem, device, item.terms.workspace);
+    std::vector<std::string> engines = settings_.engines;
+    if (!item.terms.only_engine.empty()) engines = {item.terms.only_engine};
     std::erase_if(options, [&](const Option& option) {
-      if (settings_.engines.empty()) return option.only_by_name;
-      return std::ranges::find(settings_.engines, option.name.engine) == settings_.engines.end();
+      if (engines.empty()) return option.only_by_name;
+      return std::ranges::find(engines, option.name.engine) == engines.end();
     });
-    if (options.empty())
-      fail(KILN_STATUS_NOT_SUPPORTED, "no candidate of ", join(settings_.engines, ", "));
+    if (options.empty()) fail(KILN_STATUS_NOT_SUPPORTED, "no candidate of ", join(engines, ", "));
     std::vector<EngineRefusal> refusals;
     const Proposal chosen =
-        choose(item.problem, device, {.workspace = settings_.workspace}, refusals);
+        choose(item.problem, device, {.workspace = item.terms.workspace}, refusals);
     const Winner model = name_of(chosen.kernel, chosen.launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
@@ -152,7 +154,7 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
   }
   const Option& fastest_option =
       options[static_cast<std::size_t>(winner - outcome.attempts.data())];
-  remember_winners({tuned_kernel(item.problem, device_->description(), settings_.workspace,
+  remember_winners({tuned_kernel(item.problem, device_->description(), item.terms.workspace,
                                  fastest_option, winner->times->median)});
   outcome.kept = true;
 }

@@ -14,7 +14,6 @@ struct TuningSettings {
   double within = 3;
   int threads = 1;                     // compilers that run at once
   std::vector<std::string> engines{};  // only these are measured; empty: all
-  std::size_t workspace = 0;           // bytes that kernels may use
 };
 
 class Tuner {

@@ -1,5 +1,9 @@
 #include "cudnn/library/handle.hpp"
 
+#include <atomic>
+
+#include "core/log/log.hpp"
+#include "core/text.hpp"
 #include "cudnn/forward/translate.hpp"
 #include "cudnn/library/settings.hpp"
 #include "cudnn/library/status.hpp"
@@ -19,6 +23,14 @@ int current_ordinal() {
   return device;  // a CUdevice is the ordinal
 }
 
+// Once: programs print a status at most, and not what to do without a GPU.
+void tell_of_host_device(const char* why) {
+  static constinit std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  kiln::log::warn(kiln::cat("cudnnCreate: ", why,
+                            "; KILN_CUDNN_DEVICE=host runs the program on the host device"));
+}
+
 }  // namespace
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
@@ -26,7 +38,12 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
     check_pointer(handle, "handle", "where to store the new handle");
     *handle = nullptr;
     const kilnDeviceKind_t device = kiln::cudnn::settings().device;
-    *handle = new cudnnContext(device, device == KILN_DEVICE_CUDA ? current_ordinal() : 0);
+    try {
+      *handle = new cudnnContext(device, device == KILN_DEVICE_CUDA ? current_ordinal() : 0);
+    } catch (const kiln::Exception& error) {
+      if (error.status() == KILN_STATUS_NO_DEVICE) tell_of_host_device(error.what());
+      throw;
+    }
   });
 }
 

@@ -1,4 +1,4 @@
-#include "plan/recorder.hpp"
+#include "plan/plan_line.hpp"
 
 #include <atomic>
 #include <set>
@@ -9,35 +9,24 @@
 #include "core/log/log.hpp"
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
+#include "device/chip_name.hpp"
 
 namespace kiln {
-namespace {
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
+std::string plan_line(const Problem& problem, const DeviceDescription& device, const Terms& terms) {
+  return cat(command_of(problem), " ", plan_words(problem, device, terms));
 }
 
-}  // namespace
-
-std::string manifest_line(const Problem& problem, const DeviceDescription& device,
-                          const Terms& terms) {
-  return cat("{\"command\":", quoted(command_of(problem)),
-             ",\"problem\":", quoted(line_of(problem)), ",\"architecture\":", quoted(device.arch),
-             ",\"multiprocessors\":", device.multiprocessors,
-             terms.only_engine.empty() ? "" : cat(",\"only_engine\":", quoted(terms.only_engine)),
-             terms.workspace == 0 ? "" : cat(",\"workspace\":", terms.workspace), "}");
+std::string plan_words(const Problem& problem, const DeviceDescription& device,
+                       const Terms& terms) {
+  return cat("--arch ", chip_name(device), " ", flags_of(terms), line_of(problem));
 }
 
 void record_plan(const Problem& problem, const DeviceDescription& device, const Terms& terms) {
   const std::string& path = config().record_file;
   if (path.empty()) return;
   static constinit PerProcess<std::set<std::string>> recorded("recorded plans");
-  const std::string line = manifest_line(problem, device, terms) + "\n";
+  const std::string line = plan_line(problem, device, terms) + "\n";
   const auto lines = recorded.lock();
   if (lines->contains(line)) return;
   static constinit std::atomic<bool> warned{false};
