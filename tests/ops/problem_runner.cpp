@@ -5,10 +5,10 @@
 //   problem_runner COMMAND [OPTION...] [FLAG...] PROBLEM
 //   problem_runner COMMAND [OPTION...] [FLAG...] --batch FILE
 //
-// COMMAND: conv, local, pool, act, softmax, norm or tensor. FLAG: those of `kiln COMMAND` that describe a
-// problem; a line of FILE may have others of its own. OPTION: --device host, --check (what it does
-// anyway), --alpha, --beta, --alpha2, --engine, --workspace, --seed. Exit status: 0 if all passed, 1 if not, 2
-// if the question was wrong.
+// COMMAND: conv, local, pool, act, softmax, norm or tensor. FLAG: those of `kiln COMMAND` that
+// describe a problem; a line of FILE may have others of its own. OPTION: --device host, --check
+// (what it does anyway), --alpha, --beta, --alpha2, --engine, --workspace, --seed. Exit status: 0
+// if all passed, 1 if not, 2 if the question was wrong.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -23,9 +23,9 @@
 
 #include "cli/format.hpp"
 #include "cli/operation/operation.hpp"
+#include "cli/operation/read_line.hpp"
 #include "cli/operation/run.hpp"
 #include "core/error.hpp"
-#include "engines/engine.hpp"
 #include "problem/line/problem_line.hpp"
 
 namespace {
@@ -51,21 +51,14 @@ void read_number(const std::string& option, const std::string& text, Number& out
     fail(KILN_STATUS_BAD_PARAM, option, " is ", text, "; expected a number");
 }
 
-void set_engine(const std::string& name, Terms& terms) {
-  const auto has_name = [&](const Engine* engine) { return engine->name() == name; };
-  if (std::ranges::none_of(engines(), has_name))
-    fail(KILN_STATUS_BAD_PARAM, "--engine is ", name, "; expected an engine's name");
-  terms.only_engine = name;
-}
-
 // The options are taken out of `words`; what is left describes problems.
 Question read_question(const std::vector<std::string>& words) {
   if (words.size() < 2)
     fail(KILN_STATUS_BAD_PARAM, "expected COMMAND [OPTION...] [FLAG...] PROBLEM or --batch FILE");
   Question question;
-  std::string command = words[0];
-  question.operation = cli::take_operation(command);
-  if (question.operation->command() != words[0])
+  for (std::unique_ptr<cli::Operation>& operation : cli::operations())
+    if (words[0] == operation->command()) question.operation = std::move(operation);
+  if (!question.operation)
     fail(KILN_STATUS_BAD_PARAM, "the command is ", words[0],
          "; expected conv, local, pool, act, softmax, norm or tensor");
   cli::RunSettings& settings = question.settings;
@@ -91,10 +84,6 @@ Question read_question(const std::vector<std::string>& words) {
       read_number(word, value(), settings.scalars.alpha2);
     } else if (word == "--seed") {
       read_number(word, value(), settings.seed);
-    } else if (word == "--workspace") {
-      read_number(word, value(), settings.finalize.terms.workspace);
-    } else if (word == "--engine") {
-      set_engine(value(), settings.finalize.terms);
     } else if (word != "--check") {
       rest.push_back(word);
     }
@@ -135,8 +124,10 @@ std::vector<Item> items_of(const Question& question) {
 cli::RunResult run(const Item& item, const Question& question,
                    const std::shared_ptr<Device>& device) {
   try {
-    const cli::Parsed parsed = cli::parse_line(*question.operation, item.text);
-    return cli::run_problem(device, parsed.problem, question.settings);
+    const cli::ReadLine line = cli::read_one(item.text, {.own = question.operation.get()});
+    cli::RunSettings settings = question.settings;
+    settings.finalize.terms = line.terms;
+    return cli::run_problem(device, line.problem, settings);
   } catch (const Error& error) {
     cli::RunResult refused;
     cli::set_error(refused, error);
@@ -155,7 +146,7 @@ void print(const Item& item, const cli::RunResult& result, const Question& quest
     if (result.comparison)
       text += cat("\nagain: ", result.command, " --seed ", question.settings.seed, " --alpha ",
                   scalars.alpha, " --beta ", scalars.beta, " --alpha2 ", scalars.alpha2, " ",
-                  flags_of(question.settings.finalize.terms), result.problem);
+                  result.problem);
   }
   std::puts(text.c_str());
   std::fflush(stdout);  // lest a sanitizer's report end the program before
