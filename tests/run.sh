@@ -56,7 +56,7 @@ check_format() {
 # lint_file TOOL STAMP FILE INPUTS: writes INPUTS into the stamp if clang-tidy finds nothing.
 lint_file() {
   local report
-  if report=$("$1" --quiet -p "$build" "$3" 2>&1); then
+  if report=$("$1" --quiet -p "$build/lint" "$3" 2>&1); then
     printf '%s\n' "$4" >"$2"
   else
     grep -v 'warnings\? generated' <<<"$report"
@@ -99,6 +99,9 @@ check_lint() {
     return
   fi
   mkdir -p "$build/lint"
+  # The commands that compiled the files, without gcc's precompiled headers, which clang cannot read:
+  # so every file is also seen to include what it uses.
+  sed -E 's/ -Winvalid-pch -include [^ ]+//' "$build/compile_commands.json" >"$build/lint/compile_commands.json"
   local -A inputs
   while IFS=$'\t' read -r file sums; do inputs[$file]=$sums; done < <(lint_inputs)
   for file in $(find src cache -name '*.cpp' | sort); do
