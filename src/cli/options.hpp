@@ -25,9 +25,9 @@ class CommandOption {
   CommandOption delimiter(char between) const;  // of several values in one word
   CommandOption single() const;  // takes one word at a time: another argument may follow
   CommandOption type_name(const std::string& name) const;  // in the help
-  CommandOption environment(
-      const std::string& name) const;  // a variable that gives it where the line does not
-  CommandOption show_default() const;  // the value that the variable has now
+  CommandOption show_default() const;                      // the value that the variable has now
+  // The name of an environment variable that gives it where the line does not.
+  CommandOption environment(const std::string& name) const;
 
   // What each value must be.
   CommandOption one_of(const std::vector<std::string>& names) const;
@@ -37,8 +37,8 @@ class CommandOption {
   CommandOption positive() const;
   CommandOption not_negative() const;
 
-  CommandOption replace(
-      std::function<std::string(const std::string&)> value) const;  // before it is stored
+  // What a value is replaced by before it is stored.
+  CommandOption replace(std::function<std::string(const std::string&)> value) const;
 
   bool given() const;  // on the line that was parsed
 
