@@ -89,8 +89,8 @@ lint_inputs() {
     END { if (source) print line }' "$sums" "$pairs"
 }
 
-# One stamp a file: a file is linted again when it, a header that it includes or the configuration
-# has changed.
+# A stamp is named by a file and the checksums of what it includes and of the configuration: a file is
+# linted again when one of these has changed.
 check_lint() {
   local tool file sums stamp stale=()
   tool=$(clang_tool clang-tidy)
@@ -105,8 +105,8 @@ check_lint() {
   local -A inputs
   while IFS=$'\t' read -r file sums; do inputs[$file]=$sums; done < <(lint_inputs)
   for file in $(find src cache -name '*.cpp' | sort); do
-    stamp=$build/lint/${file//\//-}
     sums=${inputs[$file]:-}  # "": nothing here compiles it, so that it is always linted
+    stamp=$(sha1sum <<<"$file $sums") stamp=$memory_of_tests/lint/${stamp:0:40}
     if [[ -z $sums || ! -f $stamp || $(<"$stamp") != "$sums" ]]; then
       stale+=("$stamp" "$file" "$sums")
     fi
@@ -217,6 +217,7 @@ if ! mkdir -p -m 700 "$memory_of_tests" 2>/dev/null; then  # a home that cannot 
 fi
 # Kernels that a run before this one compiled need no compilation, and the user's own stay as they are.
 export KILN_CACHE_DIR=$memory_of_tests/kernels KILN_CACHE_MAX_SIZE=1G
+mkdir -p "$memory_of_tests"/{lint,results}
 
 started=$SECONDS
 build_all() {
@@ -238,6 +239,7 @@ stage "Tests that need a GPU" check_gpu
 [[ $tier != full ]] || stage "PyTorch, installed for this" check_torch
 
 prune_memory "$memory_of_tests/results"
+prune_memory "$memory_of_tests/lint"
 say "$( ((failed)) && echo FAILED || echo PASSED) in $((SECONDS - started)) s"
 printf '  %s\n' "${results[@]}"
 exit "$failed"
