@@ -8,7 +8,9 @@ import os
 import pathlib
 import re
 import sys
+import threading
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 if not os.environ.get("KILN_TEST_INSTALLED"):  # then the package is the installed one
@@ -54,6 +56,13 @@ def forward(x, w, **g):
 def bilinear(x, w, dy, **g):
     """sum(dy * convolution(x, w)), whose derivatives the gradients are."""
     return float((dy.astype(np.float64) * forward(x, w, **g)).sum())
+
+
+class Foreign:
+    """An array of another library."""
+
+    def __init__(self, **interface):
+        vars(self).update(interface)
 
 
 class Operations(unittest.TestCase):
@@ -149,6 +158,72 @@ class Operations(unittest.TestCase):
             with self.assertRaisesRegex(error, words):
                 call()
 
+    def test_integers_that_cross_into_c(self):
+        x, w = random(1, 2, 4, 4), random(4, 2, 3, 3)
+        for error, words, call in (
+            (ValueError, "stride is 18446744073709551617; expected", lambda: arrays.convolution(x, w, stride=2**64 + 1)),
+            (ValueError, "groups is 18446744073709551617; expected", lambda: arrays.convolution(x, w, groups=2**64 + 1)),
+            (TypeError, "padding is 1.5; expected an integer", lambda: arrays.convolution(x, w, padding=(1.5, 1))),
+            (TypeError, "stride is 'same'", lambda: arrays.convolution(x, w, stride="same")),
+            (TypeError, "sizes is 1.0", lambda: arrays.data_gradient(random(1, 4, 2, 2), w, (1.0, 2, 4, 4))),
+            (ValueError, "sizes is -1", lambda: arrays.data_gradient(random(1, 4, 2, 2), w, (-1, 2, 4, 4))),
+            (ValueError, "stream is -1", lambda: arrays.convolution(x, w, stream=-1)),
+            (ValueError, "x is of complex128; expected one of float32,", lambda: arrays.convolution(x + 0j, w + 0j)),
+        ):
+            with self.assertRaisesRegex(error, words):
+                call()
+        want = arrays.convolution(x, w, stride=2, padding=1, groups=1)
+        got = arrays.convolution(x, w, stride=np.int64(2), padding=np.array([1, 1]), groups=np.int8(1))
+        np.testing.assert_array_equal(got, want)
+
+    def test_what_a_foreign_array_says_of_itself(self):
+        w = random(3, 2, 3, 3)
+        right = np.zeros((1, 2, 4, 4)).__array_interface__
+        for error, words, change in (
+            (ValueError, "4 sizes and 2 strides", dict(strides=(32, 8))),
+            (TypeError, "x's sizes is '1244'", dict(shape="1244")),
+            (TypeError, "x's sizes is '4'; expected an integer", dict(shape=(1, 2, 4, "4"))),
+            (ValueError, "x's sizes is -4", dict(shape=(1, 2, 4, -4))),
+            (ValueError, "without 'data'", dict(data=None)),
+            (ValueError, "whose data is 5", dict(data=5)),
+            (ValueError, "and no memory", dict(data=(0, False))),
+            (ValueError, "x's address is -8", dict(data=(-8, False))),
+        ):
+            with self.assertRaisesRegex(error, words):
+                arrays.convolution(Foreign(__array_interface__={**right, **change}), w)
+
+    def test_handles_end_with_their_threads(self):
+        x, w = random(1, 1, 4, 4), random(1, 1, 3, 3)
+        destroyed, destroy = [], _functions._Handles.__del__
+        with unittest.mock.patch.object(_functions._Handles, "__del__", lambda self: (destroyed.append(self.handles), destroy(self))):
+            for _ in range(3):
+                thread = threading.Thread(target=lambda: arrays.convolution(x, w))
+                thread.start()
+                thread.join()
+        self.assertEqual([len(handles) for handles in destroyed], [1, 1, 1])
+
+    def test_the_stream_that_a_gpu_array_names(self):
+        driver = unittest.mock.MagicMock()
+        for name in ("cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"):
+            getattr(driver, name).return_value = 0
+        interface = dict(shape=(1, 1, 2, 2), typestr="<f4", data=(4096, False), version=3)
+        waits = lambda stream, named: (
+            driver.reset_mock(),
+            arrays._buffers.buffer_of(Foreign(__cuda_array_interface__={**interface, "stream": named}), "x", stream),
+            [(call.args[1].value) for call in driver.cuEventRecord.mock_calls],
+            [(call.args[0].value or 0) for call in driver.cuStreamWaitEvent.mock_calls],
+        )[2:]
+        with unittest.mock.patch.object(arrays._buffers, "_driver", lambda: driver):
+            self.assertEqual(waits(7, 8192), ([8192], [7]))
+            self.assertEqual(waits(0, 2), ([2], [0]))
+            for stream, named in ((7, None), (7, 7), (0, 1)):  # nothing to wait for
+                self.assertEqual(waits(stream, named), ([], []))
+            with self.assertRaisesRegex(ValueError, "stream is 0, which its protocol forbids"):
+                waits(7, 0)
+            driver.cuStreamWaitEvent.return_value = 400
+            with self.assertRaisesRegex(RuntimeError, "the stream of x cannot be waited for .the driver's error 400"):
+                waits(7, 8192)
+
     def test_numbers_are_the_headers(self):
         text = "".join(path.read_text() for path in (ROOT / "include" / "kiln").glob("*.h"))
         values = {name: int(value) for name, value in re.findall(r"\b(KILN_\w+) = (\d+)", text)}
@@ -217,6 +292,8 @@ class Libraries(unittest.TestCase):
         y = arrays.convolution(x, x)
         self.assertEqual((y.item(), y.device.type), (9.0, device))
         self.assertIs(arrays.convolution(x, 2 * x, out=y), y)
+        with self.assertRaisesRegex(ValueError, "x is a view with its sign changed"):
+            arrays.convolution(torch._neg_view(x), x)
         self.assertEqual(y.item(), 18.0)
         if device == "cpu":
             self.check(torch.from_numpy, "torch")

@@ -22,7 +22,7 @@ struct BackwardCall {
     Refusal refusal = check_flags();
     if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
     if (refusal == nullptr) refusal = check_gradient(x, dy, y_sizes);
-    if (refusal == nullptr) format = result_format(x, w);
+    if (refusal == nullptr) format = format_of(x, w, arguments);
     return refusal;
   }
 };

@@ -22,7 +22,7 @@ struct ForwardCall {
     if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
     if (refusal == nullptr) refusal = check_bias(x, bias, y_sizes[1]);
     if (refusal == nullptr && residual.defined()) refusal = check_gradient(x, residual, y_sizes);
-    if (refusal == nullptr) format = result_format(x, w);
+    if (refusal == nullptr) format = format_of(x, w, arguments);
     return refusal;
   }
 };

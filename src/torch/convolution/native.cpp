@@ -81,6 +81,16 @@ Tensor native_fused(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   return take_tensor(stack[0]);
 }
 
+bool native_is_channels_last(const Tensor& x, const Tensor& w, const Arguments& arguments) {
+  Value stack[8];
+  stack[0] = share_tensor(x);
+  stack[1] = share_tensor(w);
+  give(arguments, stack + 2);
+  const char* const name = "kiln_torch::is_channels_last";
+  check(libtorch().torch_call_dispatcher(name, "", stack, abi_version), name);
+  return (stack[0] & 0xff) != 0;
+}
+
 Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
                           const std::array<bool, 3>& mask, bool sound) {

@@ -27,6 +27,9 @@ Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
 Tensor native_fused(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
                     const Arguments& arguments, Value activation, Value coefficient);
 
+// Whether PyTorch's result of the call is channels last, as PyTorch itself says. For the CPU.
+bool native_is_channels_last(const Tensor& x, const Tensor& w, const Arguments& arguments);
+
 struct Gradients {
   Tensor dx, dw, db;  // undefined where not requested
 };

@@ -28,6 +28,14 @@ PlanRequest request_of(const Tensor& x, const Geometry& geometry) {
   return request;
 }
 
+Format format_of(const Tensor& x, const Tensor& w, const Arguments& arguments) {
+  const Format format = result_format(x, w);
+  const bool asks =
+      x.rank() == 5 && format == Format::channels_last && device_kind_of(x) == KILN_DEVICE_HOST;
+  if (!asks || native_is_channels_last(x, w, arguments)) return format;
+  return Format::contiguous;
+}
+
 PlanRequest::Side side_in_format(const Tensor& tensor, Format format) {
   PlanRequest::Side side{};
   std::ranges::copy(tensor.sizes(), side.sizes.begin());

@@ -11,6 +11,10 @@ namespace kiln::torch {
 // The part of a request that all passes of a call have in common.
 PlanRequest request_of(const Tensor& x, const Geometry& geometry);
 
+// The layout of the call's results: result_format(), but what PyTorch says for three dimensions of
+// space on the CPU, where it depends on the kernel that PyTorch selects.
+Format format_of(const Tensor& x, const Tensor& w, const Arguments& arguments);
+
 // The sizes and strides that a tensor will have after in_format().
 PlanRequest::Side side_in_format(const Tensor& tensor, Format format);
 // The tensor's address if in_format() does not copy it. Else null, which counts as aligned to

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import torch
 import torch.nn.functional as F
@@ -90,6 +91,53 @@ class Deployment(unittest.TestCase):
                 else:
                     self.assertEqual((row["served"], row["native"], row["origin"]), (1, 0, "bundle"))
             self.assertFalse(os.path.exists(empty))
+
+    def test_a_record_keeps_plans_that_clear_removes(self):
+        with tempfile.TemporaryDirectory() as folder, on_kiln():
+            manifest = os.path.join(folder, "manifest")
+            one, other = torch.ones(1, 2, 5, 5), torch.ones(1, 2, 2, 2)
+            F.conv2d(one, other)
+            with kiln.torch.record(manifest):
+                F.conv2d(one, other)
+                kiln.torch.clear()
+                F.conv2d(torch.ones(1, 2, 6, 6), other)
+            self.assertEqual(len(open(manifest).readlines()), 2)
+            with kiln.torch.record(manifest):
+                kiln.torch.clear()
+                F.conv2d(one, other)  # used before the block, too
+            self.assertEqual(len(open(manifest).readlines()), 1)
+            with self.assertRaises(RuntimeError):
+                with kiln.torch.record(manifest):
+                    raise RuntimeError
+            self.assertEqual(len(open(manifest).readlines()), 1)
+            reached = False
+            with self.assertRaises(OSError):
+                with kiln.torch.record(os.path.join(folder, "nowhere", "manifest")):
+                    reached = True
+            self.assertFalse(reached)
+
+    def test_tuning_changes_nothing_of_the_model(self):
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv, self.norm, self.drop = nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.Dropout()
+
+            def forward(self, x):
+                y = self.drop(self.norm(self.conv(x)))
+                return {"first": y, "rest": [y * 2, {"count": 3}]}
+
+        model, x = Both().train(), torch.ones(1, 2, 5, 5)
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        torch.manual_seed(3)
+        random = torch.rand(1)
+        torch.manual_seed(3)
+        with on_kiln(), unittest.mock.patch.object(kiln.torch._deploy, "_run_program", return_value="table") as run:
+            self.assertEqual(kiln.torch.tune(model, x), "table")
+        self.assertEqual(run.call_args[0][:2], ("tune", "--batch"))
+        self.assertTrue(torch.equal(torch.rand(1), random))
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]), name)
+        self.assertIsNone(model.conv.weight.grad)
 
     def test_settings_that_come_too_late_are_refused(self):
         with on_kiln(), tempfile.TemporaryDirectory() as folder:

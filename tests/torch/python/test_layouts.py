@@ -50,6 +50,17 @@ class Layouts(unittest.TestCase):
                     assert_same_strides(self, a, b, what)
                     assert_close(self, a.detach(), c.detach(), what)
 
+    def test_three_dimensions_on_the_cpu_lie_as_the_kernel_that_pytorch_selects(self):
+        for dtype, batch in itertools.product((torch.float32, torch.float64, torch.bfloat16), (1, 2)):
+            x = tensor((batch, 4, 5, 5, 5), dtype, torch.channels_last_3d)
+            w = tensor((4, 4, 3, 3, 3), dtype, None)
+            native = strides(F.conv3d, x, w)
+            with on_kiln():
+                got = strides(F.conv3d, x, w)
+                self.assertEqual(counts()[1], 0)
+            for a, b in zip(got, native):
+                assert_same_strides(self, a, b, f"{dtype} {batch}")
+
     def test_operands_of_any_strides(self):
         base = torch.randn(2, 8, 12, 12)
         w = torch.randn(4, 4, 3, 3)

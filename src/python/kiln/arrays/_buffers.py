@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from . import _dlpack
+from . import _checks, _dlpack
 
 HOST, CUDA = 1201, 1200  # kilnDeviceKind_t
 SIZES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
@@ -39,17 +40,57 @@ def _type_of(array: Any, typestr: str) -> str:
 
 
 def _from_interface(array: Any, interface: Any, device: Tuple[int, int], what: str) -> Buffer:
-    dtype = _type_of(array, interface["typestr"])
-    shape = tuple(int(n) for n in interface["shape"])
-    address, read_only = interface["data"]
+    dtype = _type_of(array, str(_checks.field(interface, "typestr", what)))
+    shape, steps = _checks.layout(_checks.field(interface, "shape", what), interface.get("strides"), what)
+    address, read_only = _checks.data_of(interface, what)
     size = SIZES.get(dtype, 1)
-    if interface.get("strides") is None:
+    if steps is None:
         strides = _dlpack.dense_strides(shape)
     else:
-        if any(stride % size for stride in interface["strides"]):
-            raise ValueError(f"{what} has strides of {tuple(interface['strides'])} bytes; expected multiples of {size}")
-        strides = tuple(stride // size for stride in interface["strides"])
-    return Buffer(array, int(address or 0), device, dtype, shape, strides, not read_only)
+        if any(stride % size for stride in steps):
+            raise ValueError(f"{what} has strides of {steps} bytes; expected multiples of {size}")
+        strides = tuple(stride // size for stride in steps)
+    if address == 0 and 0 not in shape:
+        raise ValueError(f"{what} has sizes {shape} and no memory")
+    return Buffer(array, address, device, dtype, shape, strides, not read_only)
+
+
+@contextlib.contextmanager
+def _primary_context(driver: Any, device: int) -> Iterator[ctypes.c_int]:
+    """Makes the primary context of a GPU current, which the memory of its arrays keeps alive."""
+    context, current, ordinal = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    driver.cuCtxGetCurrent(ctypes.byref(current))
+    driver.cuDeviceGet(ctypes.byref(ordinal), device)
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), ordinal)
+    driver.cuCtxSetCurrent(context)
+    try:
+        yield ordinal
+    finally:
+        driver.cuCtxSetCurrent(current)
+        driver.cuDevicePrimaryCtxRelease_v2(ordinal)
+
+
+def _wait_for_producer(interface: Any, device: int, stream: int, what: str) -> None:
+    """Lets ``stream`` wait for the work on the stream that ``__cuda_array_interface__`` names: without a name there
+    is nothing to wait for."""
+    named = interface.get("stream")
+    if named is None:
+        return
+    producer = _checks.address(named, f"{what}'s stream")
+    if producer == 0:
+        raise ValueError(f"{what} has a __cuda_array_interface__ whose stream is 0, which its protocol forbids")
+    legacy = (0, 1)  # 1 is the protocol's name of the legacy default stream, 2 that of the thread's own
+    if producer == stream or producer in legacy and stream in legacy:
+        return
+    driver, event = _driver(), ctypes.c_void_p()
+    with _primary_context(driver, device):
+        status = driver.cuEventCreate(ctypes.byref(event), ctypes.c_uint(2))  # without times
+        if status == 0:
+            status = driver.cuEventRecord(event, ctypes.c_void_p(producer))
+            status = status or driver.cuStreamWaitEvent(ctypes.c_void_p(stream), event, ctypes.c_uint(0))
+            driver.cuEventDestroy_v2(event)  # the driver keeps it until its work is done
+    if status != 0:
+        raise RuntimeError(f"the stream of {what} cannot be waited for (the driver's error {status})")
 
 
 def _cuda_index(array: Any) -> int:
@@ -68,9 +109,12 @@ def buffer_of(array: Any, what: str, stream: int = 0) -> Buffer:
 
     stream: work on it starts after the work that the array's library has enqueued.
     """
+    if getattr(array, "is_neg", None) is not None and array.is_neg():
+        raise ValueError(f"{what} is a view with its sign changed (torch.Tensor.is_neg()); pass {what}.resolve_neg()")
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         found = _from_interface(array, interface, (CUDA, _cuda_index(array)), what)
+        _wait_for_producer(interface, found.device[1], stream, what)
     elif isinstance(getattr(array, "__array_interface__", None), dict):
         found = _from_interface(array, array.__array_interface__, (HOST, 0), what)
     elif hasattr(array, "__dlpack__"):

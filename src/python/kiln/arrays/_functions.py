@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .. import _library
+from . import _checks
 from ._buffers import Buffer, buffer_of, new_result
 
 Ints = Union[int, Sequence[int]]
@@ -37,9 +40,19 @@ def _call(name: str, *arguments: Any) -> None:
         raise RuntimeError(library.kilnGetLastErrorMessage().decode())
 
 
-class _Handles(threading.local):
+class _Handles:
+    """A thread's handles, destroyed when the thread ends."""
+
     def __init__(self) -> None:
         self.handles: Dict[Tuple[int, int], ctypes.c_void_p] = {}
+        self.process = os.getpid()
+
+    def __del__(self) -> None:
+        # A forked child leaves its parent's handles alone, and so does the end of the process.
+        if sys.is_finalizing() or self.process != os.getpid():
+            return
+        for handle in self.handles.values():
+            _library.load().kilnDestroy(handle)
 
     def get(self, device: Tuple[int, int], stream: int) -> ctypes.c_void_p:
         if device not in self.handles:
@@ -51,7 +64,14 @@ class _Handles(threading.local):
         return self.handles[device]
 
 
-_handles = _Handles()
+_thread = threading.local()
+
+
+def _handle(device: Tuple[int, int], stream: int) -> ctypes.c_void_p:
+    """The calling thread's handle of the device, set to the stream."""
+    if not hasattr(_thread, "handles"):
+        _thread.handles = _Handles()
+    return _thread.handles.get(device, stream)
 
 
 class _Descriptor:
@@ -86,7 +106,10 @@ def _filter(buffer: Buffer) -> _Descriptor:
 
 
 def _expand(value: Ints, spatial: int, name: str) -> List[int]:
-    values = [value] * spatial if isinstance(value, int) else [int(v) for v in value]
+    if isinstance(value, str) or not hasattr(value, "__len__") or getattr(value, "shape", None) == ():
+        values = [_checks.integer(value, name)] * spatial
+    else:
+        values = list(_checks.integers(value, name))
     if len(values) != spatial:
         raise ValueError(f"{name} has {len(values)} values; expected 1 or {spatial}, the dimensions of space")
     return values
@@ -96,7 +119,7 @@ class _Operands:
     """The arrays of a call: their buffers, their common type and device, and the handle."""
 
     def __init__(self, stream: Optional[int], **arrays: Any) -> None:
-        self.stream = int(stream or 0)
+        self.stream = _checks.address(stream, "stream")
         self.buffers: Dict[str, Buffer] = {}
         for name, array in arrays.items():
             if array is not None:
@@ -126,6 +149,7 @@ class _Operands:
 
     def result(self, out: Any, shape: Sequence[int]) -> Tuple[Buffer, Any]:
         """The result's buffer, and a function that returns its array."""
+        shape = _checks.integers(shape, "sizes", 0)
         if out is None:
             made = new_result(self.first, shape, self.stream)
             return made.buffer, made.finish
@@ -138,7 +162,7 @@ class _Operands:
         return buffer, lambda: out
 
     def handle(self) -> ctypes.c_void_p:
-        return _handles.get(self.first.device, self.stream)
+        return _handle(self.first.device, self.stream)
 
     def scalars(self) -> Tuple[Any, Any]:
         kind = ctypes.c_double if self.first.dtype == "float64" else ctypes.c_float
@@ -156,7 +180,7 @@ class _Operands:
             "kilnSetConvolutionNdDescriptor", descriptor, self.spatial, _array(before), None, _array(strides),
             _array(dilations), CROSS_CORRELATION, compute,
         )
-        _call("kilnSetConvolutionGroupCount", descriptor, ctypes.c_int64(groups))
+        _call("kilnSetConvolutionGroupCount", descriptor, ctypes.c_int64(_checks.integer(groups, "groups")))
         _call("kilnSetConvolutionMathMode", descriptor, MATH[math])
         bits = 16
         for buffer in (*self.buffers.values(), *more):

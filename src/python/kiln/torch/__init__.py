@@ -7,6 +7,7 @@ From then on Kiln computes every convolution on a GPU, forward and backward, tha
 computes the others. See the package's README for policies, reports and deployment.
 """
 
+from . import _flops
 from ._control import (
     clear,
     disable,
@@ -59,4 +60,5 @@ __all__ = [
     "wait",
 ]
 
+_flops.register()
 enable_from_environment()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from typing import Iterator, Optional, Sequence, Set, Union
+from typing import Callable, Iterator, List, Optional, Sequence, Set, Union
 
 import torch
 
@@ -156,8 +156,13 @@ def wait() -> None:
     extension().kilnTorchWait()
 
 
+before_clear: List[Callable[[], None]] = []  # called before plans and counts are removed
+
+
 def clear() -> None:
     """Removes all plans and counts, so that later calls look kernels up again."""
+    for function in list(before_clear):
+        function()
     extension().kilnTorchClear()
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import subprocess
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -19,11 +20,30 @@ Path = Union[str, os.PathLike]
 
 
 def _uses() -> Dict[Tuple[str, str], Tuple[int, Dict[str, Any]]]:
-    return {
-        (row["device"], row["problem"]): (row["served"] + row["native"], row)
-        for row in report_rows()
-        if row["problem"]
-    }
+    """How often each plan was used, and its row in the report, by device and problem."""
+    uses: Dict[Tuple[str, str], Tuple[int, Dict[str, Any]]] = {}
+    for row in report_rows():
+        if row["problem"]:
+            key = (row["device"], row["problem"])
+            uses[key] = (uses.get(key, (0, row))[0] + row["served"] + row["native"], row)
+    return uses
+
+
+class _Recording:
+    """The plans that are used while it is open, whatever ``clear()`` removes."""
+
+    def __init__(self) -> None:
+        self.rows: Dict[Tuple[str, str], Dict[str, Any]] = {}
+        self.before = _uses()
+
+    def keep(self) -> None:
+        for key, (count, row) in _uses().items():
+            if count > self.before.get(key, (0, {}))[0]:
+                self.rows[key] = row
+
+    def before_clear(self) -> None:
+        self.keep()
+        self.before = {}
 
 
 def _manifest_line(row: Dict[str, Any]) -> str:
@@ -44,17 +64,22 @@ def record(manifest: Path) -> Iterator[None]:
     """Writes a manifest of all plans that the ``with`` block uses, including backward passes.
 
     A line has a problem and the chip for which the kernels were chosen, or ``host``. Raises
-    RuntimeError if Kiln is not enabled, because no plans are made then. Under the policy ``"native"``
-    the manifest stays empty.
+    RuntimeError if Kiln is not enabled, because no plans are made then, and OSError if the file cannot be written,
+    both before the block begins. A file that is there stays as it is until the block ends without an exception.
+    Under the policy ``"native"`` the manifest stays empty.
     """
     if not _control.is_enabled("cuda") and not _control.is_enabled("cpu"):
         raise RuntimeError("Kiln is not enabled, so there is nothing to record; call kiln.torch.enable()")
-    before = _uses()
-    yield
-    lines: List[str] = []
-    for key, (count, row) in _uses().items():
-        if count > before.get(key, (0, {}))[0]:
-            lines.append(_manifest_line(row))
+    with open(manifest, "a", encoding="utf-8"):
+        pass
+    recording = _Recording()
+    _control.before_clear.append(recording.before_clear)
+    try:
+        yield
+    finally:
+        _control.before_clear.remove(recording.before_clear)
+    recording.keep()
+    lines = [_manifest_line(row) for row in recording.rows.values()]
     with open(manifest, "w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in sorted(set(lines)))
 
@@ -99,6 +124,36 @@ def prewarm(
     return _run_program(*arguments)
 
 
+def _tensors_of(results: Any) -> Iterator[torch.Tensor]:
+    """All tensors in a model's results."""
+    if isinstance(results, torch.Tensor):
+        yield results
+    elif isinstance(results, Mapping):
+        for value in results.values():
+            yield from _tensors_of(value)
+    elif isinstance(results, (list, tuple)):
+        for value in results:
+            yield from _tensors_of(value)
+    elif dataclasses.is_dataclass(results) and not isinstance(results, type):
+        for field in dataclasses.fields(results):
+            yield from _tensors_of(getattr(results, field.name))
+
+
+@contextlib.contextmanager
+def _unchanged(model: torch.nn.Module) -> Iterator[None]:
+    """Restores the model's buffers and the states of the random generators afterwards."""
+    buffers = [(module, name, buffer, buffer.detach().clone()) for module in model.modules()
+               for name, buffer in module._buffers.items() if buffer is not None]
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for module, name, buffer, value in buffers:
+                    buffer.copy_(value)
+                    module._buffers[name] = buffer
+
+
 def tune(
     model: torch.nn.Module,
     *inputs: Any,
@@ -111,7 +166,9 @@ def tune(
     The model's parameters and inputs must be on one device; the kernels are measured on it.
 
     The model runs once on the inputs, forward and, if ``backward`` (None: if it is in training mode),
-    backward from the sum of its floating-point results; its parameters' gradients are restored. The
+    backward from the sum of its floating-point results, which may be in lists, tuples and dictionaries. Its buffers,
+    such as running statistics, its parameters' gradients and the states of PyTorch's random generators are afterwards
+    what they were before. The
     winners are stored in the file that ``kiln tune`` keeps beside the kernel cache, so later processes
     use them, too. time_limit: seconds after which no further problem is started; 0: no limit.
     arguments: further flags of ``kiln tune``. Returns the table that it prints.
@@ -121,14 +178,14 @@ def tune(
     with tempfile.TemporaryDirectory() as folder:
         manifest = os.path.join(folder, "manifest")
         before = _uses()
-        with record(manifest):
+        with record(manifest), _unchanged(model):
             with torch.set_grad_enabled(backward):
                 results = model(*inputs)
             if backward:
-                tensors = [results] if isinstance(results, torch.Tensor) else list(results)
-                total = sum(t.sum() for t in tensors if t.is_floating_point() and t.requires_grad)
+                total = sum(t.sum() for t in _tensors_of(results) if t.is_floating_point() and t.requires_grad)
                 wanted = [p for p in model.parameters() if p.requires_grad]
-                torch.autograd.grad(total, wanted, allow_unused=True)
+                if wanted and isinstance(total, torch.Tensor):
+                    torch.autograd.grad(total, wanted, allow_unused=True)
         devices = {key[0] for key, (count, _) in _uses().items() if count > before.get(key, (0, {}))[0]}
         if len(devices) != 1:
             raise RuntimeError(f"the model's convolutions ran on {sorted(devices) or 'no device'}; expected one device")

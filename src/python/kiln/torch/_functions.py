@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import torch
 import torch.nn.functional as F
 
-from . import _activations, _operators
+from . import _activations, _operators, _transforms
 
 Tensor = torch.Tensor
 Ints = Union[int, Sequence[int]]
@@ -118,11 +118,14 @@ def convolution(
         _expand(output_padding, spatial, "output_padding"),
         _integer(groups, "groups"),
     ]
+    transformed = _transforms.active()
     run = torch.ops.kiln.convolution_bias_activation
-    if not transposed:
+    if not transposed and not transformed:
         return run(input, weight, bias, residual, *geometry, found.number, value or 0.0)
-    # The kernel of a transposed convolution cannot apply an epilogue.
-    y = run(input, weight, bias, None, *geometry, 700, 0.0)
+    if transformed:
+        y = torch.convolution(input, weight, bias, *geometry)
+    else:  # the kernel of a transposed convolution cannot apply an epilogue
+        y = run(input, weight, bias, None, *geometry, 700, 0.0)
     if residual is not None:
         _activations.check_residual(residual, y)
         y = y + residual
@@ -135,7 +138,7 @@ _DOC = """{kind} in {n} dimension{s}, with bias, residual and activation{where}.
     ``torch.nn.functional.{name}``, in eager mode and under torch.compile, with gradients of any order. Kiln
     computes it whether ``kiln.torch.enable()`` was called or not; on the CPU its slow host device does, for
     trying things out. If Kiln does not support the arguments, PyTorch's functions compute the result, and
-    ``kiln.torch.report()`` has the reason.
+    ``kiln.torch.report()`` has the reason. Under torch.func and forward-mode derivatives it is composed of PyTorch's.
 
     input: ({shape}), or without the batch N. weight: {weight}. bias: one element for each channel of the
     result. stride, padding, dilation{more}: an integer, or one for each dimension of space{words}.

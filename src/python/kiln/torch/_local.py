@@ -10,6 +10,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import torch
 
 from ..arrays import _buffers, _local
+from . import _transforms
 from ._functions import Ints, _expand, _integer, _lower, _pad
 
 Tensor = torch.Tensor
@@ -129,7 +130,8 @@ def _gradients_of_weight(ctx: Any, ddw: Tensor) -> Tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=None)
-def _define() -> torch.library.Library:
+def define() -> torch.library.Library:
+    """Defines the operators, once."""
     library = torch.library.Library("kiln", "FRAGMENT")
     for schema in _SCHEMAS:
         library.define(schema)
@@ -153,7 +155,7 @@ def _define() -> torch.library.Library:
 
 @torch.compiler.assume_constant_result  # torch.compile calls it without tracing it
 def _register() -> bool:
-    _define()
+    define()
     return True
 
 
@@ -175,6 +177,8 @@ def _local_convolution(spatial: int, input: Tensor, weight: Tensor, bias: Option
         dilations,
         _integer(groups, "groups"),
     ]
+    if _transforms.active():
+        return _transforms.local_convolution(input, weight, bias, *geometry)
     return torch.ops.kiln.local_convolution(input, weight, bias, *geometry)
 
 

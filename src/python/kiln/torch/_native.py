@@ -27,7 +27,18 @@ _SCHEMAS = (
     "Tensor? residual, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups, int activation, float coefficient) -> Tensor",
 )
+_GEOMETRY = (
+    "Tensor input, Tensor weight, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups"
+)
 _libraries = []
+
+
+def _is_channels_last(x: torch.Tensor, weight: torch.Tensor, *geometry: Any) -> bool:
+    """Whether PyTorch's result is channels last: on the CPU that depends on the kernel that it selects."""
+    backend = torch._C._select_conv_backend(x, weight, None, *geometry, None)
+    found = torch._C._conv_determine_backend_memory_format(x, weight, backend)
+    return found in (torch.channels_last, torch.channels_last_3d)
 
 
 def _guarded(kernel: Any, results: int, keys: Any, *arguments: Any) -> Any:
@@ -61,7 +72,7 @@ class _Composed:
 @functools.lru_cache(maxsize=None)
 def _definitions() -> torch.library.Library:
     library = torch.library.Library("kiln_torch", "DEF")
-    for schema in _SCHEMAS:
+    for schema in (*_SCHEMAS, f"is_channels_last({_GEOMETRY}) -> bool"):
         library.define(schema)
         name = schema.split("(")[0]
         library.impl(name, torch.library.fallthrough_kernel, "Tracer")  # a trace records PyTorch's operators only
@@ -82,4 +93,6 @@ def keep(key: str) -> None:
         library.impl(
             f"native_{name}", functools.partial(_guarded, kernel, results), key, with_keyset=True
         )
+    if key == "CPU":
+        library.impl("is_channels_last", _is_channels_last, key)
     _libraries.append(library)

@@ -79,7 +79,8 @@ def _gradients_of_backward(ctx: Any, ddx: Any, ddw: Any, ddb: Any) -> Tuple[Any,
 
 
 @functools.lru_cache(maxsize=None)
-def _define() -> torch.library.Library:
+def define() -> torch.library.Library:
+    """Defines the operators, once."""
     library = torch.library.Library("kiln", "DEF")
     for schema in _SCHEMAS:
         library.define(schema)
@@ -101,7 +102,7 @@ def _register() -> bool:
     _flags.watch()
     _flags.push()
     _control.use_choices()
-    _define()
+    define()
     for key in ("CUDA", "CPU"):
         _native.keep(key)
         must(library.kilnTorchRegisterFused(key.encode()))

@@ -1,0 +1,66 @@
+"""What PyTorch's FlopCounterMode counts for Kiln's operators: two for each product.
+
+A counter knows the formulas that were there when it was made, so they are registered when ``kiln.torch`` is imported.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any, Sequence
+
+import torch
+
+from . import _local, _operators
+
+_logger = logging.getLogger("torch.utils.flop_counter")
+_was, _logger.disabled = _logger.disabled, True  # its import warns where triton is not installed
+from torch.utils import flop_counter  # noqa: E402
+
+_logger.disabled = _was
+
+
+def _convolution(x: Sequence[int], weight: Sequence[int], y: Sequence[int], transposed: bool) -> int:
+    """Each weight meets one pixel of the input of a transposed convolution, else one of the output, of each image."""
+    return int(2 * x[0] * math.prod(weight) * math.prod((x if transposed else y)[2:]))
+
+
+def _count_convolutions() -> None:
+    ops = torch.ops.kiln
+
+    @flop_counter.register_flop_formula(ops.convolution_bias_activation)
+    def forward(x: Any, weight: Any, bias: Any, residual: Any, stride: Any, padding: Any, dilation: Any,
+                transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
+        return _convolution(x, weight, out_shape, transposed)
+
+    @flop_counter.register_flop_formula(ops.convolution_backward)
+    def backward(dy: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
+                 transposed: bool, output_padding: Any, groups: Any, mask: Sequence[bool], **_: Any) -> int:
+        return _convolution(x, weight, dy, transposed) * sum(map(bool, mask[:2]))
+
+
+def _count_local_convolutions() -> None:
+    ops = torch.ops.kiln
+
+    def per_image(weight: Sequence[int], spatial: int) -> int:
+        return int(math.prod(weight[-2 * spatial - 2 :]))
+
+    @flop_counter.register_flop_formula(ops.local_convolution)
+    def forward(x: Any, weight: Any, *_: Any, **__: Any) -> int:
+        return 2 * int(x[0]) * per_image(weight, len(x) - 2)
+
+    @flop_counter.register_flop_formula(ops.local_convolution_input)
+    def gradient_of_input(dy: Any, weight: Any, *_: Any, **__: Any) -> int:
+        return 2 * int(dy[0]) * per_image(weight, len(dy) - 2)
+
+    @flop_counter.register_flop_formula(ops.local_convolution_weight)
+    def gradient_of_weight(x: Any, dy: Any, sizes: Any, *_: Any, **__: Any) -> int:
+        return 2 * int(x[0]) * per_image(sizes, len(x) - 2)
+
+
+def register() -> None:
+    """Defines Kiln's operators and registers their formulas."""
+    _operators.define()
+    _local.define()
+    _count_convolutions()
+    _count_local_convolutions()
