@@ -55,8 +55,8 @@ Line read_object(const std::string& text, const ManifestDefaults& defaults) {
   };
   line.text = text_of_field("problem", "a problem line");
   if (object.contains("command"))
-    line.text =
-        text_of_field("command", "conv, local, pool, act, softmax, norm or tensor") + " " + line.text;
+    line.text = text_of_field("command", "conv, local, pool, act, softmax, norm or tensor") + " " +
+                line.text;
   constexpr auto is_text = static_cast<bool (json::*)() const noexcept>(&json::is_string);
   constexpr auto is_count = static_cast<bool (json::*)() const noexcept>(&json::is_number_unsigned);
   line.choices.types =
