@@ -118,7 +118,7 @@ class Reference {
     if (name == "deviation") return expected(channel.deviation);
     if (name == "moments") {
       const std::int64_t which = index / p_.dims[1];
-      if (which == 0) return expected({n, 4 * u_ * n});
+      if (which == 0) return expected({n, (4 + std::sqrt(static_cast<Real>(p_.dims[0]))) * u_ * n});
       if (which == 1) return expected(channel.mean);
       return expected({channel.variance.value * n,
                        (channel.variance.off + 4 * u_ * channel.variance.value) * n});

@@ -93,8 +93,7 @@ void execute_and_check(const Plan& plan, Device& device, const RunSettings& sett
   }
   const auto contents = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    for (const std::unique_ptr<DeviceBuffer>& buffer : buffers)
-      bytes.push_back(buffer->content());
+    for (const std::unique_ptr<DeviceBuffer>& buffer : buffers) bytes.push_back(buffer->content());
     return bytes;
   };
   Executions executions(plan, device, addresses, scalars);
