@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_children_of_the_dead_hold_nothing) {
   BOOST_TEST((FileLock(path).ask() == FileLock::Turn::others));
   kill(holder, SIGKILL);
   wait_for(holder);
-  BOOST_TEST(FileLock(path).wait(milliseconds(0)));
+  BOOST_TEST(FileLock(path).wait(milliseconds(5000)));  // the child has to have begun
   kill(child, SIGKILL);
 }
 
