@@ -73,7 +73,8 @@ device_inline void help(const Params& params, const Share& share, unsigned char*
 device_inline bool is_group() { return PARTIAL && !(CLUSTERED && cluster_size() > 1); }
 
 // Each block of the cluster has its threads' quads in shared memory, as [quad][thread]. Every block
-// adds up its share of the quads over all blocks and stores the totals.
+// adds up its share of the quads over all blocks and stores the totals. It takes several quads at a
+// time, because each access of another block's memory takes long.
 device_inline void add_up(const Params& params, const Quad* own, int adder) {
   // Computed again, because keeping it from the start would take registers.
   const Share share(params.common, from_here(cluster_number()));
@@ -82,26 +83,37 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
   const int some = (QUADS + parts - 1) / parts;
   const int first = static_cast<int>(cluster_rank()) * some;
   const int end = first + some < QUADS ? first + some : QUADS;
+  constexpr int TOGETHER = 4;
   u64 lost = 0;  // bit i: quad i has a lost sum
   static_assert(QUADS <= 64);
 #pragma unroll 1
-  for (int quad = first; quad < end; ++quad) {
-    Quad total = {};
-#pragma unroll 4
+  for (int from = first; from < end; from += TOGETHER) {
+    Quad total[TOGETHER] = {};
+#pragma unroll 2
     for (int rank = 0; rank < parts; ++rank) {
-      const Quad other = cluster_shared(own, static_cast<u32>(rank))[quad * ADDERS + adder];
+      const Quad* const theirs = cluster_shared(own, static_cast<u32>(rank)) + adder;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) total.sum[i] += other.sum[i];
-    }
-    if constexpr (PARTIAL) {
-      Quad& to = partial_quads(params.common, share.group, share.tile)[quad * ADDERS + adder];
-      if (params.common.continued != 0) {
+      for (int i = 0; i < TOGETHER; ++i) {
+        // Beyond the share, its last quad is read again.
+        const Quad other = theirs[(from + i < end ? from + i : end - 1) * ADDERS];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) total.sum[i] += to.sum[i];
+        for (int j = 0; j < 4; ++j) total[i].sum[j] += other.sum[j];
       }
-      to = total;
-    } else if (!store_quad(params.common, QuadPlace(tile, quad, adder), total)) {
-      lost |= u64(1) << quad;
+    }
+#pragma unroll
+    for (int i = 0; i < TOGETHER; ++i) {
+      const int quad = from + i;
+      if (quad >= end) break;
+      if constexpr (PARTIAL) {
+        Quad& to = partial_quads(params.common, share.group, share.tile)[quad * ADDERS + adder];
+        if (params.common.continued != 0) {
+#pragma unroll
+          for (int j = 0; j < 4; ++j) total[i].sum[j] += to.sum[j];
+        }
+        to = total[i];
+      } else if (!store_quad(params.common, QuadPlace(tile, quad, adder), total[i])) {
+        lost |= u64(1) << quad;
+      }
     }
   }
   if constexpr (CHECKED && !PARTIAL) {

@@ -21,3 +21,10 @@ struct alignas(64) DenseWgradParams {
 };
 
 static_assert(sizeof(DenseWgradParams) == 64, "host and device must agree");
+
+// The second step of several groups. A block of slices x parts warps finishes slices x 32 threads'
+// quads; the parts divide the groups, and their sums are added in order.
+struct DenseWgradFinishParams {
+  DenseWgradParams common;
+  unsigned slices, parts;
+};

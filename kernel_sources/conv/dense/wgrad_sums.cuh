@@ -27,14 +27,18 @@ struct alignas(16) Quad {
   float sum[4];
 };
 
-// A tile's group (or pack of groups), and its first row and block of columns in that group.
+// A tile's group (or pack of groups), and its first row and block of columns in that group. Tiles
+// are numbered band by band of BAND_ROWS rows of tiles, in a band column by column, so that those
+// of consecutive blocks have few different operands, which L2 serves once.
 struct WgradTile {
   int group, row, block;
   device_inline explicit WgradTile(u32 number)
       : group(GROUPS == PACKED ? 0 : static_cast<int>(QUOTIENT(number, GROUP_TILES))) {
     const u32 of_group = REMAINDER(number, GROUP_TILES);
-    row = static_cast<int>(REMAINDER(of_group, ROW_TILES)) * TILE_ROWS;
-    block = static_cast<int>(QUOTIENT(of_group, ROW_TILES)) * BLOCK_COLUMNS;
+    const u32 band = QUOTIENT(of_group, BAND_TILES), of_band = of_group - band * BAND_TILES;
+    const u32 column = QUOTIENT(of_band, BAND_ROWS);
+    row = static_cast<int>(band * BAND_ROWS + of_band - column * BAND_ROWS) * TILE_ROWS;
+    block = static_cast<int>(column) * BLOCK_COLUMNS;
   }
 };
 

@@ -88,12 +88,10 @@ double single_results_seconds(double results, const DeviceDescription& device) {
 }
 
 double dense_wgrad_second_seconds(const DenseWgradWork& work, const DeviceDescription& device) {
-  // By an H200's times. Seconds of the launch, which the first step's end hides in part, and of a
-  // thread's loads for one group; and the rate of L2, which all sums pass through twice.
-  constexpr double launch_seconds = 2.8e-6, load_seconds = 4e-8, l2_bytes_a_second = 8.9e12;
+  const DenseWgradConstants& fitted = fitted_of(device).dense_wgrad;
   const double bytes = work.blocks / work.cluster * work.filters * work.columns * 4;
-  return launch_seconds + load_seconds * work.groups + 2 * bytes / l2_bytes_a_second +
-         single_results_seconds(work.singles, device);
+  return fitted.second_seconds + fitted.round_seconds * work.rounds_of_loads +
+         2 * bytes / fitted.second_bytes_a_second + single_results_seconds(work.singles, device);
 }
 
 double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& device) {
@@ -104,9 +102,9 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
   constexpr double shared_bytes = 128, adders = 128, promoted_pixels = 64;
   const double sums = static_cast<double>(work.filters) * work.columns;
   const double size = work.element / 2.0;  // relative to 16 bits
-  const double slabs = (work.filters + work.columns) / 64.0 * size;
+  const double dy_slabs = work.filters / 64.0 * size, x_slabs = work.columns / 64.0 * size;
   const double places = cluster_places(work.cluster, 1, device);
-  const double lines = slabs * work.step_pixels, products = work.split ? 3 : 1;
+  const double products = work.split ? 3 : 1;
   // Accesses of shared memory for each pixel, if f32 is transposed: both operands are written, x is
   // read and written again, lanes read dy, and the products of every 64 filters read x.
   const double shared =
@@ -114,29 +112,47 @@ double dense_wgrad_seconds(const DenseWgradWork& work, const DeviceDescription& 
           ? work.step_pixels * 4.0 / shared_bytes *
                 (work.filters * 2 + work.columns * (products + 2 + work.filters / 64.0 * products))
           : 0;
-  const double askers = work.turned ? 2 : 1;
+  const double copies = (dy_slabs + x_slabs) * fitted.copy_clocks +
+                        work.step_pixels * fitted.line_clocks *
+                            (dy_slabs * (work.odd_dy ? fitted.odd_line_share : 1) +
+                             x_slabs * (work.odd_x ? fitted.odd_line_share : 1));
+  // Of `merged` neighbouring blocks, whose tiles are first of one column, those of a row read the
+  // same dy, and those of a column the same x.
+  const double merged = work.cluster > 1 ? fitted.merged_in_clusters : fitted.merged;
+  const double same_dy =
+      std::max(std::min(work.column_tiles, merged / std::min(work.row_tiles, merged)), 1.0);
+  const double same_x = std::min(work.row_tiles * work.tap_tiles, merged);
+  const double own_lines =
+      work.step_pixels * (dy_slabs * (work.odd_dy ? fitted.odd_l2_share : 1) / same_dy +
+                          x_slabs * (work.odd_x ? fitted.odd_l2_share : 1) / same_x);
   const double step =
       std::max({sums * work.step_pixels / products_a_clock * size * products * fitted.step_share,
-                shared * fitted.step_share,
-                lines * 128 * std::min(work.blocks, places) /
-                    (fitted.l2_bytes_a_clock * device.multiprocessors),
-                slabs * fitted.ask_clocks / askers, lines * fitted.line_clocks}) +
+                shared * fitted.step_share, copies,
+                own_lines * 128 * std::min(work.blocks, places) /
+                    (fitted.l2_bytes_a_clock * device.multiprocessors)}) +
       fitted.step_clocks +
       (work.split
            ? work.step_pixels / promoted_pixels * (sums / adders + common.promoted_wait_clocks)
            : 0);
-  double block = step * work.steps;
-  if (work.cluster > 1)
-    block += fitted.exchange_clocks + fitted.exchanged_sums_clocks * sums / (64 * 64);
   const double rounds = std::ceil(work.blocks / places);
-  const double slabs_of_results = sums / (64 * 64);
+  const double slabs_of_sums = sums / (64 * 64);
+  double beside = fitted.first_clocks;  // clocks during which no operands come
   if (work.persistent)
-    block += fitted.slab_clocks * slabs_of_results;
+    beside += rounds * fitted.slab_clocks * slabs_of_sums;
   else
-    block += (rounds - 1) / rounds * fitted.start_clocks;
-  if (!work.persistent && work.cluster == 1 && work.groups == 1)
-    block += fitted.result_clocks * slabs_of_results;
-  return clocks_to_seconds(rounds * block, work.bytes, device) +
+    beside += (rounds - 1) * fitted.start_clocks;
+  if (work.cluster > 1)
+    beside += rounds * (fitted.exchange_clocks + fitted.exchanged_sums_clocks * slabs_of_sums);
+  else if (work.groups == 1 && !work.persistent)
+    beside += rounds * fitted.result_clocks * slabs_of_sums;
+  if (work.groups > 1) beside += fitted.left_sums_clocks * slabs_of_sums / work.cluster;
+  const double launch = clocks_to_seconds(0, 0, device);
+  const double computed = clocks_to_seconds(rounds * work.steps * step, 0, device) - launch;
+  const double moved = clocks_to_seconds(0, work.bytes, device) - launch;
+  // With few stages, copies wait for products; where memory bounds, that costs nothing.
+  const double share = work.stages < 4 ? fitted.few_stages_share : 1;
+  return clocks_to_seconds(beside, 0, device) + std::max(computed * share, moved) +
+         fitted.apart_share * std::min(computed, moved) +
          (work.groups > 1 ? dense_wgrad_second_seconds(work, device)
                           : single_results_seconds(work.singles, device));
 }

@@ -39,16 +39,21 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
 
 // A filter gradient: blocks of `steps` stages each.
 struct DenseWgradWork {
-  int filters = 0, columns = 0, step_pixels = 0;
+  int filters = 0, columns = 0, step_pixels = 0, stages = 0;
   int element = 2;      // bytes
   bool turned = false;  // operands are transposed in shared memory: f32 with channels last
   bool split = false;   // f32 in three products
   double blocks = 0, steps = 0;
+  // Tiles of a group of channels: rows of filters, columns, and those that read the same x at other
+  // taps. odd_: lines of dy, or of x, lie across lines of L2.
+  double row_tiles = 1, column_tiles = 1, tap_tiles = 1;
+  bool odd_dy = false, odd_x = false;
   int cluster = 1;          // blocks that add up their sums in shared memory
-  double groups = 1;        // groups of clusters, whose sums a second step adds up
+  int groups = 1;           // groups of clusters, whose sums a second step adds up
+  int rounds_of_loads = 1;  // of a thread of the second step
   bool persistent = false;  // a block takes several tiles in turn
   double singles = 0;       // results that are stored one by one, none beside the one before
-  double bytes = 0;
+  double bytes = 0;         // of operands and result that are read or written, once each
 };
 // Seconds of the second step, which adds up the sums of all groups: what dense_wgrad_seconds
 // includes for it if there are several groups.

@@ -151,16 +151,27 @@ struct DenseConstants {
 // The dense engines' filter gradient.
 struct DenseWgradConstants {
   // step_share, step_clocks: a step relative to its products' clocks, and clocks besides.
-  // ask_clocks: for a thread to issue a copy of 64 channels of a step's pixels. l2_bytes_a_clock:
-  // from L2 to each multiprocessor while all of them load. line_clocks: of a line while nothing
-  // else limits. exchange_clocks, exchanged_sums_clocks: the exchange of a cluster's sums, and for
-  // each 64 x 64 of them. start_clocks: of a round that nothing hides. result_clocks, slab_clocks:
-  // to store 64 x 64 results by threads, and through slabs (persistent blocks).
+  // few_stages_share: how much longer products take with less than four stages. copy_clocks: of
+  // each copy of 64 channels of a step's pixels, besides line_clocks of each pixel's line.
+  // odd_line_share: how much longer it takes for lines that do not begin at multiples of their
+  // bytes. l2_bytes_a_clock: from L2 to each multiprocessor while all of them load different lines;
+  // odd_l2_share as above. Neighbouring blocks that read the same pixels at a time are served
+  // together: up to merged blocks, or merged_in_clusters if the blocks of a cluster have different
+  // pixels. start_clocks: of a round that nothing hides; first_clocks: before the first step.
+  // exchange_clocks, exchanged_sums_clocks: the exchange of a cluster's sums, and for each 64 x 64
+  // of them; left_sums_clocks: to leave so many in the workspace; result_clocks, slab_clocks: to
+  // store them as results by threads, and through slabs (persistent blocks). apart_share: of the
+  // shorter of computing and moving memory, what the longer does not hide.
   struct Costs {
-    double step_share, step_clocks, ask_clocks, l2_bytes_a_clock, line_clocks, exchange_clocks,
-        exchanged_sums_clocks, start_clocks, result_clocks, slab_clocks;
+    double step_share, step_clocks, few_stages_share, copy_clocks, line_clocks, odd_line_share,
+        l2_bytes_a_clock, odd_l2_share, merged, merged_in_clusters, first_clocks, start_clocks,
+        exchange_clocks, exchanged_sums_clocks, left_sums_clocks, result_clocks, slab_clocks,
+        apart_share;
   };
   Costs of_16_bits, of_f32;
+  // The second step of several groups: seconds of its launch, which the first step's end hides in
+  // part, and of each round of loads; the rate of L2, which all sums pass through twice.
+  double second_seconds, round_seconds, second_bytes_a_second;
   double promoted_wait_clocks;  // 3xTF32: how long the tensor cores wait for each promotion
   // To store a result whose neighbours in dw are of other taps, of either size, while all
   // multiprocessors store such; nothing overlaps with it. H200: set by hand to some 20 times of the

@@ -12,6 +12,7 @@
 #include "engines/conv/dense/geometry.hpp"
 #include "engines/conv/dense/gradient_definition.hpp"
 #include "engines/conv/dense/planar.hpp"
+#include "engines/conv/dense/wgrad_dense_work.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/wgrad/product.hpp"
@@ -20,49 +21,11 @@
 namespace kiln {
 namespace {
 
-constexpr int quad_bytes = 16;
 constexpr const char *kernel_name = "wgrad_dense_wgmma",
                      *persistent_name = "wgrad_dense_persistent_wgmma";
 
 // Cluster sizes that fill a chip of 132 multiprocessors, or almost.
 constexpr int clusters[] = {1, 2, 4, 8};
-
-// Groups that are computed as one: as many as fit in 64 filters and 64 channels.
-std::int64_t packed_groups(const ConvolutionProblem& problem) {
-  std::int64_t packed = 1;
-  while (problem.groups % (2 * packed) == 0 &&
-         2 * packed * std::max(problem.group_in(), problem.group_out()) <= 64)
-    packed *= 2;
-  return packed;
-}
-std::int64_t rows_of(const ConvolutionProblem& problem) {
-  return packed_groups(problem) * problem.group_out();
-}
-std::int64_t channels_of(const ConvolutionProblem& problem) {
-  return packed_groups(problem) * problem.group_in();
-}
-
-std::int64_t column_blocks(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
-  return ceil_div(channels_of(problem), tile.line_channels()) * problem.taps();
-}
-std::int64_t tile_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
-  return problem.groups / packed_groups(problem) * ceil_div(rows_of(problem), tile.filters()) *
-         ceil_div(column_blocks(tile, problem), tile.right / tile.line_channels());
-}
-std::int64_t pixels_of(const ConvolutionProblem& problem) {
-  return problem.batch * problem.out_pixels();
-}
-// Whether dy has its channels first. The engines for channels-last x ask this.
-bool dy_planar(const ConvolutionProblem& problem) {
-  return problem.out_channels > 1 && problem.y_strides[1] != 1;
-}
-
-std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
-  // With channels first, a step's pixels belong to one plane.
-  if (tile.planar || dy_planar(problem))
-    return problem.batch * ceil_div(problem.out_pixels(), tile.step_pixels);
-  return ceil_div(pixels_of(problem), tile.step_pixels);
-}
 
 // Steps between two promotions, which bound the tensor cores' rounding toward zero.
 std::int64_t promoted_steps(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
@@ -106,10 +69,6 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   return dense_stride_refusal("dy", problem.type(), gather.out_strides);
 }
 
-struct Parts {
-  int cluster, groups;
-};
-
 // Whether TMA can store a persistent tile's results: dw has the operands' 16-bit type and strides
 // that a map can have.
 bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
@@ -123,39 +82,12 @@ bool has_map_of_dw(const ConvolutionProblem& problem, const Gather& gather) {
          whole(gather.w_row) && phase.w_first % vector == 0;
 }
 
-// The number of groups of clusters that fills the device, as far as their sums fit in the
-// workspace.
-int groups_of(const WgradDenseTile& tile, const ConvolutionProblem& problem, int cluster,
-              const DeviceDescription& device) {
-  constexpr std::int64_t least_steps = 4;  // steps of a block
-  const std::int64_t blocks = tile_count(tile, problem) * cluster;
-  // Bytes that a group leaves in the workspace.
-  const std::int64_t bytes =
-      tile_count(tile, problem) * tile.quads() * tile.consumers * 128 * quad_bytes;
-  return static_cast<int>(
-      std::min({device.multiprocessors / blocks, static_cast<std::int64_t>(most_workspace) / bytes,
-                step_count(tile, problem) / (least_steps * cluster)}));
-}
-
-DenseWgradWork counted(const WgradDenseTile& tile, const ConvolutionProblem& problem,
-                       const Parts& parts) {
-  DenseWgradWork work;
-  work.filters = tile.filters();
-  work.columns = tile.right;
-  work.step_pixels = tile.step_pixels;
-  work.element = tile.element;
-  work.turned = tile.turns();
-  work.split = tile.split;
-  work.blocks = static_cast<double>(tile_count(tile, problem) * parts.cluster * parts.groups);
-  work.steps = static_cast<double>(
-      ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
-  work.cluster = parts.cluster;
-  work.groups = parts.groups;
-  work.persistent = tile.persistent();
-  work.bytes = work_of(problem, false).bytes;
-  if (taps_side_by_side(make_gather(problem)))
-    work.singles = static_cast<double>(problem.out_channels * problem.group_in() * problem.taps());
-  return work;
+// Neighbouring blocks are served together where they read the same lines at a time, so that 16 of
+// them had best be 4 x 4 tiles. The number of rows of a band of tiles: 4, or near it and a divisor.
+std::int64_t band_rows(std::int64_t row_tiles) {
+  for (const std::int64_t rows : {4, 3, 5, 6, 2})
+    if (row_tiles % rows == 0) return rows;
+  return row_tiles;
 }
 
 // Registers of a thread of the helper warpgroups, and of the consumers.
@@ -193,8 +125,13 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("CHANNEL_BLOCKS", ceil_div(channels_of(problem), tile.line_channels()), "blocks of a tap");
   add("TAPS_SIDE_BY_SIDE", taps_side_by_side(gather), "contiguous in dw; else channels are");
   add("COLUMN_BLOCKS", column_blocks(tile, problem));
-  add("ROW_TILES", ceil_div(rows_of(problem), tile.filters()));
-  add("GROUP_TILES", tile_count(tile, problem) / (problem.groups / packed_groups(problem)));
+  const std::int64_t row_tiles = ceil_div(rows_of(problem), tile.filters());
+  const std::int64_t group_tiles =
+      tile_count(tile, problem) / (problem.groups / packed_groups(problem));
+  const std::int64_t band = taps_side_by_side(gather) ? row_tiles : band_rows(row_tiles);
+  add("BAND_ROWS", band, "tiles of filters whose tiles have consecutive numbers");
+  add("BAND_TILES", group_tiles / row_tiles * band);
+  add("GROUP_TILES", group_tiles);
   add("TILES", tile_count(tile, problem));
   add("DW_FIRST", phase.w_first);
   add("DW_STRIDE_ROW", gather.w_row);
@@ -242,11 +179,12 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
   for (std::size_t i = 0; i < all.size(); ++i) {
     const WgradDenseTile& tile = all[i];
     if (!suits(tile, problem) || !takes(tile, problem)) continue;
+    const DenseWgradWork whole = whole_work(tile, problem);
     const auto add = [&](const Parts& parts) {
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
       candidate.parts = parts.cluster;
-      candidate.seconds = dense_wgrad_seconds(counted(tile, problem, parts), device);
+      candidate.seconds = dense_wgrad_seconds(divided(whole, tile, problem, parts), device);
       candidate.workspace = parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : 0;
       candidates.push_back(std::move(candidate));
     };
@@ -254,7 +192,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
       if (cluster > device.largest_cluster || (tile.persistent() && cluster > 1)) break;
       add({cluster, 1});
       if (tile.persistent()) continue;  // persistent blocks leave no partial sums
-      const int groups = cluster <= 2 ? groups_of(tile, problem, cluster, device) : 1;
+      const int groups = cluster <= 2 ? groups_of(whole, tile, problem, cluster, device) : 1;
       if (groups > 1) add({cluster, groups});
     }
   }
@@ -266,8 +204,9 @@ Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription
   const auto& problem = std::get<ConvolutionProblem>(any);
   const WgradDenseTile& tile = tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
   const bool partial = candidate.kernel % 2 == 1;
-  return propose(tile, problem, device, candidate.parts,
-                 partial ? groups_of(tile, problem, candidate.parts, device) : 1);
+  return propose(
+      tile, problem, device, candidate.parts,
+      partial ? groups_of(whole_work(tile, problem), tile, problem, candidate.parts, device) : 1);
 }
 
 std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
@@ -281,7 +220,8 @@ double WgradDenseWgmmaEngine::second_seconds(const WgradDenseTile& tile,
                                              const ConvolutionProblem& problem,
                                              const DeviceDescription& device, int cluster,
                                              int groups) const {
-  return dense_wgrad_second_seconds(counted(tile, problem, {cluster, groups}), device);
+  return dense_wgrad_second_seconds(
+      divided(whole_work(tile, problem), tile, problem, {cluster, groups}), device);
 }
 
 Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
@@ -380,11 +320,19 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
 
   Step finish;
   finish.kernel = shared_spec("wgrad_dense_finish", tile, problem, gather);
-  finish.kernel.tile = "a quad a thread";
+  finish.kernel.tile = "a quad a lane";
+  finish.kernel.constants.push_back(
+      {"FINISH_WARPS", std::int64_t{most_finish_warps}, "of a block, at most"});
+  finish.kernel.shared_memory = most_finish_warps * 32 * quad_bytes;
   set_params(finish.launch);
-  finish.launch.set_parameters(params);
-  finish.launch.shape.grid = {static_cast<std::uint32_t>(tiles * tile.quads()), 1, 1};
-  finish.launch.shape.block = {static_cast<std::uint32_t>(tile.consumers * 128), 1, 1};
+  DenseWgradFinishParams finish_params = finish_shape(groups);
+  finish_params.common = params;
+  finish.launch.set_parameters(finish_params);
+  const std::int64_t lanes = tiles * tile.quads() * tile.consumers * 128;
+  const unsigned warps = finish_params.slices * finish_params.parts;
+  finish.launch.shape.grid = {static_cast<std::uint32_t>(lanes / 32 / finish_params.slices), 1, 1};
+  finish.launch.shape.block = {warps * 32, 1, 1};
+  finish.launch.shape.shared_memory = finish.kernel.shared_memory;
   out.then.push_back(std::move(finish));
   out.workspace = workspace_bytes(tile, problem, groups);
   return out;

@@ -60,8 +60,8 @@ Treatment treat_gather(std::string_view name) {
 }
 
 Treatment treat_wgrad(std::string_view name) {
-  constexpr const char* divisors[] = {"ROW_TILES",      "GROUP_TILES", "TILES", "TAPS",
-                                      "CHANNEL_BLOCKS", "TAPS_RS",     "TAPS_S"};
+  constexpr const char* divisors[] = {"BAND_ROWS", "BAND_TILES",     "GROUP_TILES", "TILES",
+                                      "TAPS",      "CHANNEL_BLOCKS", "TAPS_RS",     "TAPS_S"};
   constexpr const char* late[] = {
       "CHANNELS",   "ROWS",          "TAPS_T",      "TAPS_R",      "COLUMN_BLOCKS", "STRIDE_D",
       "STRIDE_H",   "STRIDE_W",      "STEP_D",      "STEP_H",      "STEP_W",        "APART_D",
