@@ -4,7 +4,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cctype>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -37,6 +39,41 @@ bool has_word(const std::string& text, const std::string& word) {
 struct List {
   const char *path, *begin, *end, *form;
 };
+
+struct Entry {
+  int number;
+  double coefficient;  // the default; 0 if the activation has none
+  bool operator==(const Entry&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Entry& entry) {
+  return out << entry.number << " with coefficient " << entry.coefficient;
+}
+
+using Table = std::map<std::string, Entry>;
+
+// The entries "NAME": (NUMBER, ... COEFFICIENT) or "NAME": Activation(NUMBER, ...) of the
+// dictionary ACTIVATIONS of a file.
+Table table_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(std::string(KILN_PYTHON) + "/" + path).rdbuf();
+  const std::string all = text.str();
+  const std::size_t begin = all.find("\nACTIVATIONS");
+  BOOST_REQUIRE(begin != std::string::npos);
+  const std::string body = all.substr(begin, all.find("\n}\n", begin) - begin);
+  const std::regex head("\"(\\w+)\": (?:Activation)?\\(\\s*(\\d+)"),
+      tail("[, ]+([0-9.]+),?\\s*\\),?\\s*$");
+  Table table;
+  const std::sregex_iterator none;
+  for (std::sregex_iterator at(body.begin(), body.end(), head); at != none;) {
+    const std::smatch entry = *at++;
+    const auto rest = body.begin() + entry.position(2) + entry.length(2);
+    const auto end = at == none ? body.end() : body.begin() + at->position();
+    std::smatch last;
+    const bool has = std::regex_search(rest, end, last, tail);
+    table[entry[1]] = {std::stoi(entry[2]), has ? std::stod(last[1]) : 0};
+  }
+  return table;
+}
 
 }  // namespace
 
@@ -99,6 +136,27 @@ BOOST_AUTO_TEST_CASE(the_help_names_every_activation_with_coefficients) {
   for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>())
     if (coefficients_of(mode) > 0)
       BOOST_TEST(has_word(all, std::string(name_of(mode))), "no " << name_of(mode));
+}
+
+// The tables of kiln.torch and kiln.arrays.
+BOOST_AUTO_TEST_CASE(tables_have_the_numbers_and_defaults_of_the_library) {
+  // Activations that the tables do not have, because NumPy and PyTorch have them as functions
+  // rather than layers, or because they have two coefficients.
+  const std::set<std::string> left_out{"abs", "exp",          "log",  "sqrt",  "square",
+                                       "pow", "hard_sigmoid", "clip", "linear"};
+  Table expected;
+  for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>()) {
+    const std::string name = mode == KILN_ACTIVATION_GELU_ERF ? "gelu" : std::string(name_of(mode));
+    if (!left_out.contains(name))
+      expected[name] = {mode, coefficients_of(mode) > 0 ? default_activation(mode).coefficient : 0};
+  }
+  for (const char* file : {"kiln/torch/_activations.py", "kiln/arrays/_functions.py"}) {
+    const Table table = table_of(file);
+    for (const auto& [name, entry] : expected)
+      BOOST_TEST((table.contains(name) && table.at(name) == entry),
+                 file << " lacks " << name << ", " << entry);
+    BOOST_TEST(table.size() == expected.size(), file << " has an activation that is none");
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
