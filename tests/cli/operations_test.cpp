@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(help_says_what_is_taken) {
   for (const char* command : {"conv", "pool", "act", "softmax"})
     BOOST_TEST(!contains(kiln({command, "--help"}).out, "f32:f16"), command);
   const std::pair<Words, const char*> lines[] = {
-      {{"act", "--act", "leaky_relu", "3x4"}, "act --act leaky_relu --coef 0.01 3x4"},
+      {{"act", "--act", "leaky_relu", "3x4"}, "act --arch h200 --act leaky_relu --coef 0.01 3x4"},
       {{"conv", "--act", "leaky_relu", "mb1_ic1iw4_oc1_kw1"},
        "--act leaky_relu --coef 0.01 g1mb1"}};
   for (const auto& [words, line] : lines) {
@@ -226,26 +226,29 @@ BOOST_AUTO_TEST_CASE(flags_of_a_batch_line) {
   std::vector<nlohmann::json> results;
   for (const std::string& line : finished.lines()) results.push_back(nlohmann::json::parse(line));
   BOOST_REQUIRE(results.size() == 8u);
-  BOOST_TEST(results[0]["problem"] ==
-             "--mode avg_exclude --dt f16 mb2ic3_ih7iw7oh4ow4_kh3kw3_sh2sw2_ph1pw1_dh0dw0");
+  BOOST_TEST(
+      results[0]["problem"] ==
+      "--arch host --mode avg_exclude --dt f16 mb2ic3_ih7iw7oh4ow4_kh3kw3_sh2sw2_ph1pw1_dh0dw0");
   BOOST_TEST(results[0]["name"] == "first");
   BOOST_TEST(results[0]["command"] == "pool");
   BOOST_TEST(results[0]["place"] == path + ":2");
   BOOST_TEST(results[0]["gbps"].get<double>() > 0);
   BOOST_TEST(!results[0].contains("tflops"));
   BOOST_TEST(results[0]["outputs"] == 2 * 3 * 4 * 4);
-  BOOST_TEST(
-      results[1]["problem"] ==
-      "--dir bwd --mode avg_include --dt f16 mb2ic3_ih7iw7oh5ow5_kh3kw3_sh1sw1_ph0pw0_dh0dw0");
-  BOOST_TEST(results[2]["problem"] == "--dt f64 mb2ic3_ih7iw7oh5ow5_kh3kw3_sh1sw1_ph0pw0_dh0dw0");
+  BOOST_TEST(results[1]["problem"] ==
+             "--arch host --dir bwd --mode avg_include --dt f16 "
+             "mb2ic3_ih7iw7oh5ow5_kh3kw3_sh1sw1_ph0pw0_dh0dw0");
+  BOOST_TEST(results[2]["problem"] ==
+             "--arch host --dt f64 mb2ic3_ih7iw7oh5ow5_kh3kw3_sh1sw1_ph0pw0_dh0dw0");
   BOOST_TEST(results[3]["status"] == "REFUSED");
   BOOST_TEST(results[3]["place"] == path + ":6");
   BOOST_TEST(contains(results[3]["reason"].get<std::string>(), "the line's flags: "));
   BOOST_TEST(contains(results[3]["reason"].get<std::string>(), "mean"));
   BOOST_TEST(contains(results[4]["reason"].get<std::string>(), "the line's flags: "));
   BOOST_TEST(contains(results[5]["reason"].get<std::string>(), "\"kq\" begins no entry"));
-  BOOST_TEST(contains(results[6]["reason"].get<std::string>(), "not expected: --help"));
-  BOOST_TEST(contains(results[7]["reason"].get<std::string>(), "PROBLEM is required"));
+  BOOST_TEST(contains(results[6]["reason"].get<std::string>(),
+                      "--help is no word of pool lines; expected --dir, "));
+  BOOST_TEST(contains(results[7]["reason"].get<std::string>(), "the line has no problem"));
 }
 
 // What --json calls the problem is a line of a batch, and with its command one of prewarm: the
@@ -311,9 +314,11 @@ BOOST_AUTO_TEST_CASE(prewarm_takes_lines_of_every_command) {
   BOOST_TEST(first.lines().back() == "6 compiled, 0 already there, 2 failed");
   BOOST_TEST(
       contains(first.out, "failed         " + file + ":9: pool --mode mean mb2ic3_ih7_kh3: "));
-  BOOST_TEST(contains(first.out, "failed         " + file + ":10: dense 2x3x5x7: column 1"));
-  BOOST_TEST(contains(first.out, "compiled       host pool --dir bwd --dt f64 mb2ic3_ih7iw7"));
-  BOOST_TEST(contains(first.out, "compiled       host softmax --algorithm log 2x10x1x1"));
+  BOOST_TEST(contains(first.out,
+                      "failed         " + file + ":10: dense 2x3x5x7: \"dense\" is no command"));
+  BOOST_TEST(
+      contains(first.out, "compiled       pool --arch host --dir bwd --dt f64 mb2ic3_ih7iw7"));
+  BOOST_TEST(contains(first.out, "compiled       softmax --arch host --algorithm log 2x10x1x1"));
   BOOST_TEST(kiln(command).lines().back() == "0 compiled, 6 already there, 2 failed");
 
   const Finished softmax = kiln(host("softmax", {"--algorithm", "log", "2x10x1x1"}));
@@ -321,19 +326,30 @@ BOOST_AUTO_TEST_CASE(prewarm_takes_lines_of_every_command) {
   BOOST_TEST(contains(softmax.out, "  disk "));
 }
 
+BOOST_AUTO_TEST_CASE(a_value_that_is_none_is_a_wrong_question) {
+  const Kiln kiln;
+  for (const Words& words :
+       {Words{"act", "--act", "smish", "1x2x3"}, {"conv", "--dt", "fp16", "x"}}) {
+    const Finished finished = kiln(words);
+    BOOST_TEST(finished.status == 2);
+    BOOST_TEST(contains(finished.err, words[1]), finished.err);
+    BOOST_TEST(contains(finished.err, words[2]), finished.err);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(inspect_shows_kernels_of_every_command) {
   const Kiln kiln;
   const std::pair<Words, std::pair<const char*, const char*>> cases[] = {
       {{"pool", "--dir", "bwd", "mb2ic3_ih7_kh3"},
-       {"problem        pool --dir bwd mb2ic3", "pooling/"}},
+       {"problem        pool --arch h200 --dir bwd mb2ic3", "pooling/"}},
       {{"act", "--act", "silu", "2x3x5x7"},
-       {"problem        act --act silu 2x3x5x7", "pointwise/"}},
-      {{"softmax", "--over", "image", "2x3x5x7"}, {"softmax --over image", "softmax/"}},
+       {"problem        act --arch h200 --act silu 2x3x5x7", "pointwise/"}},
+      {{"softmax", "--over", "image", "2x3x5x7"}, {"softmax --arch h200 --over image", "softmax/"}},
       {{"tensor", "--op", "reduce_sum", "2x3x5x7:1x3x1x1"},
-       {"tensor --op reduce_sum", "reduction/"}},
+       {"tensor --arch h200 --op reduce_sum", "reduction/"}},
       {{"tensor", "--layout", "nchw:nhwc", "2x64x28x28"}, {"--layout nchw:nhwc", "transpose"}},
-      {{"conv", "--dir", "wgrad", "ic3ih6oc4kh3"}, {"conv --dir wgrad g1mb2", "conv/"}},
-      {{"--dir", "dgrad", "ic3ih6oc4kh3"}, {"conv --dir dgrad g1mb2", "conv/"}}};
+      {{"conv", "--dir", "wgrad", "ic3ih6oc4kh3"}, {"conv --arch h200 --dir wgrad g1mb2", "conv/"}},
+      {{"--dir", "dgrad", "ic3ih6oc4kh3"}, {"conv --arch h200 --dir dgrad g1mb2", "conv/"}}};
   for (const auto& [words, parts] : cases) {
     Words command{"inspect", "--arch", "sm_90a"};
     command.insert(command.end(), words.begin(), words.end());

@@ -59,8 +59,7 @@ Question read_question(const std::vector<std::string>& words) {
   for (std::unique_ptr<cli::Operation>& operation : cli::operations())
     if (words[0] == operation->command()) question.operation = std::move(operation);
   if (!question.operation)
-    fail(KILN_STATUS_BAD_PARAM, "the command is ", words[0],
-         "; expected conv, local, pool, act, softmax, norm or tensor");
+    fail(KILN_STATUS_BAD_PARAM, "the command is ", words[0], "; expected ", cli::operation_names());
   cli::RunSettings& settings = question.settings;
   settings.check = true;
   settings.seed = std::random_device()();

@@ -35,6 +35,13 @@ std::vector<std::unique_ptr<Operation>> operations() {
   return all;
 }
 
+std::string operation_names() {
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Operation>& operation : operations())
+    names.emplace_back(operation->command());
+  return alternatives(names);
+}
+
 DataType type_of(const std::string& list, std::size_t i, std::size_t count) {
   const std::string name = element_of(list, "--dt", i, count);
   DataType type{};

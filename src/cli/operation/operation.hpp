@@ -36,6 +36,9 @@ class Operation {
 // norm, tensor.
 std::vector<std::unique_ptr<Operation>> operations();
 
+// Their commands, for a message: "conv, local, ... or tensor".
+std::string operation_names();
+
 // ---- what the operations share ------------------------------------------------------------------
 
 // The type or layout of the i-th of `count` operands, from a list such as "f32:f16" or from one

@@ -75,8 +75,7 @@ Outer read_object(const std::string& text, const LineDefaults& defaults) {
   Outer line;
   line.words = text_of_field("problem", "a problem line");
   if (object.contains("command"))
-    line.words = text_of_field("command", "conv, local, pool, act, softmax, norm or tensor") + " " +
-                 line.words;
+    line.words = text_of_field("command", operation_names().c_str()) + " " + line.words;
   line.types = list_of<std::string>(object, "dt", defaults.types, is_text, "f32, f64, f16 or bf16");
   line.layouts = list_of<std::string>(object, "layout", defaults.layouts, is_text, "nchw or nhwc");
   line.batches = list_of<std::int64_t>(object, "batch", defaults.batches, is_count,
@@ -130,6 +129,11 @@ std::unique_ptr<Operation> take_command(std::vector<std::string>& words,
   std::unique_ptr<Operation> named;
   for (std::unique_ptr<Operation>& operation : operations())
     if (!words.empty() && words.front() == operation->command()) named = std::move(operation);
+  const bool letters = !words.empty() && words.front().find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyz") == std::string::npos;
+  if (!named && letters && words.size() > 1)
+    fail(KILN_STATUS_BAD_PARAM, "\"", words.front().substr(0, 60), "\" is no command; expected ",
+         operation_names());
   if (named) words.erase(words.begin());
   if (defaults.own != nullptr &&
       (!named || std::string_view(named->command()) == defaults.own->command()))
