@@ -27,10 +27,10 @@ targets=(kiln kiln_cli sample_quickstart train_digits)
 if [[ ! -x $build/src/kiln ]]; then
   # A file takes at most 2 seconds of one core on average; ninja counts them as it goes.
   files=$(ninja -C "$build" -t commands "${targets[@]}" | grep -c -- ' -c ')
-  say "Building the library, the program and two samples: $files files, at most" \
+  note "The library, the program and two samples: $files files, at most" \
     "$(((files * 2 / jobs + 59) / 60)) minutes on $jobs idle cores without ccache"
 fi
-compile "$build" "${targets[@]}"
+stage "Building" compile "$build" "${targets[@]}"
 
 # A cache of its own, emptied, so that the first run shows a compilation.
 export KILN_CACHE_DIR=$build/quickstart-cache
