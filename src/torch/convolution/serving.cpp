@@ -91,6 +91,7 @@ Step::Step(const PlanRequest& request) : entry_(find_entry(request)) {
 }
 
 void Step::run(const Operands& operands) const {
+  if (StreamView(entry_->request.device_kind, handle_).captured()) entry_->keep_plan();
   execute_plan(handle_, entry_->plan(), entry_->request, operands);
 }
 

@@ -45,23 +45,29 @@ Table& table() {
   return *now;
 }
 
-// Evicts the least recently used quarter of the entries. The caller holds the lock.
-void shrink(Table& t) {
+using Evicted = std::vector<std::shared_ptr<PlanEntry>>;
+
+// Moves the least recently used quarter of the entries to `evicted`, which is destroyed after the
+// lock is released: destroying a plan may wait for its compiler. The caller holds the lock.
+void shrink(Table& t, Evicted& evicted) {
   std::vector<std::pair<std::uint64_t, const PlanRequest*>> uses;
   uses.reserve(t.entries.size());
   for (const auto& [request, entry] : t.entries) uses.emplace_back(entry->last_use(), &request);
   const auto quarter = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 4 + 1);
   std::nth_element(uses.begin(), quarter - 1, uses.end());
-  for (auto it = uses.begin(); it != quarter; ++it) t.entries.erase(PlanRequest(*it->second));
+  for (auto it = uses.begin(); it != quarter; ++it) {
+    const auto found = t.entries.find(*it->second);
+    evicted.push_back(std::move(found->second));
+    t.entries.erase(found);
+  }
 }
 
 }  // namespace
 
-// A captured CUDA graph, or the GPU, may still run a kernel of the plan. Nothing tells when it no
-// longer does, so plans with loaded kernels are never destroyed.
+// The driver lets launches end before it frees a kernel's code. But nothing tells when a captured
+// CUDA graph no longer runs the plan's kernels.
 PlanEntry::~PlanEntry() {
-  const bool has_run = state() == State::ready || had_stand_in_;
-  if (request.device_kind != KILN_DEVICE_CUDA || !has_run) kilnDestroyPlan(plan_);
+  if (!kept_.load(std::memory_order_relaxed)) kilnDestroyPlan(plan_);
 }
 
 bool PlanEntry::make_plan(kilnHandle_t handle) {
@@ -97,9 +103,9 @@ void PlanEntry::start(kilnStandIn_t stand_in) {
   if (status != KILN_STATUS_SUCCESS) return finish(status);
   kilnPlanInfo_t info{};
   info.structSize = sizeof info;
-  had_stand_in_ = stand_in != KILN_STAND_IN_NONE &&
-                  kilnGetPlanInfo(plan_, &info) == KILN_STATUS_SUCCESS && info.standIn != 0;
-  state_.store(had_stand_in_ ? State::standing_in : State::compiling, std::memory_order_release);
+  const bool stands_in = stand_in != KILN_STAND_IN_NONE &&
+                         kilnGetPlanInfo(plan_, &info) == KILN_STATUS_SUCCESS && info.standIn != 0;
+  state_.store(stands_in ? State::standing_in : State::compiling, std::memory_order_release);
 }
 
 void PlanEntry::poll() {
@@ -191,8 +197,9 @@ std::shared_ptr<PlanEntry> find_entry(const PlanRequest& request) {
       return found->second;
     }
   }
+  Evicted evicted;
   const std::scoped_lock lock(t.mutex);
-  if (t.entries.size() >= table_capacity.load()) shrink(t);
+  if (t.entries.size() >= table_capacity.load()) shrink(t, evicted);
   auto& entry = t.entries[request];
   if (!entry) entry = std::make_shared<PlanEntry>(request);
   entry->touch(now);
@@ -202,14 +209,16 @@ std::shared_ptr<PlanEntry> find_entry(const PlanRequest& request) {
 void set_table_capacity(std::size_t entries) {
   table_capacity.store(std::max<std::size_t>(entries, 1));
   Table& t = table();
+  Evicted evicted;
   const std::scoped_lock lock(t.mutex);
-  while (t.entries.size() > table_capacity.load()) shrink(t);
+  while (t.entries.size() > table_capacity.load()) shrink(t, evicted);
 }
 
 void clear_table() {
   Table& t = table();
+  decltype(t.entries) removed;
   const std::scoped_lock lock(t.mutex);
-  t.entries.clear();
+  removed.swap(t.entries);
 }
 
 std::vector<std::shared_ptr<PlanEntry>> all_entries() {

@@ -37,6 +37,8 @@ class PlanEntry {
   void finalize_in_background(kilnHandle_t handle, kilnStandIn_t stand_in);
   void refuse(std::string why);
   kilnPlan_t plan() const { return plan_; }  // requires an executable state
+  // Notes that a CUDA graph has captured an execution, so that the plan has to outlive this entry.
+  void keep_plan() { kept_.store(true, std::memory_order_relaxed); }
 
   // The call site that computes these results together; this entry's is the first of them. Made on
   // first use.
@@ -76,12 +78,12 @@ class PlanEntry {
 
   mutable std::mutex mutex_;  // guards non-atomic members until the state is ready or refused
   kilnPlan_t plan_ = nullptr;
-  bool had_stand_in_ = false;
   std::string why_;
   mutable std::mutex sites_mutex_;
   std::array<std::shared_ptr<CallSite>, 8> sites_;  // indexed by Results
   std::shared_ptr<CallSite> shown_;
   std::atomic<State> state_{State::fresh};
+  std::atomic<bool> kept_{false};
   std::atomic<std::uint64_t> served_{0}, stood_in_{0}, native_{0}, last_use_{0};
 };
 
@@ -93,7 +95,8 @@ const PlanEntry& first_of(const Entries& entries);
 std::shared_ptr<CallSite> site_of(const Entries& entries);
 
 // The entry of a request; made if there is none. The table keeps at most `capacity` entries and
-// evicts the least recently used.
+// evicts the least recently used. The plan of an entry is destroyed with it, when the last call
+// that uses it has returned, unless a CUDA graph has captured it.
 std::shared_ptr<PlanEntry> find_entry(const PlanRequest& request);
 
 void set_table_capacity(std::size_t entries);

@@ -109,6 +109,27 @@ class Checks(unittest.TestCase):
             self.assertLess(ours[-1], ours[0])
         self.assertEqual(self.losses("f32", True, 5), self.losses("f32", True, 5))
 
+    def test_plans_are_destroyed_and_those_of_graphs_are_kept(self):
+        w = torch.randn(8, 8, 3, 3, device="cuda")
+        kiln.torch.enable("wait", plans=8)
+        x = torch.randn(2, 8, 30, 30, device="cuda")
+        F.conv2d(x, w)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = F.conv2d(x, w)
+        for round_ in range(2):
+            for size in range(40):  # each evicts others while the GPU computes
+                z = torch.randn(2, 8, 31 + size, 30, device="cuda")
+                got = F.conv2d(z, w)
+                with torch.backends.cudnn.flags(enabled=False):
+                    self.assertLess((got - F.conv2d(z, w)).abs().max().item(), 1e-3)
+        self.assertLessEqual(len(kiln.torch.report().rows), 16)
+        x.copy_(torch.randn_like(x))
+        graph.replay()
+        kiln.torch.disable()
+        self.assertLess((y - F.conv2d(x, w)).abs().max().item(), 1e-3)
+        kiln.torch.enable(plans=4096)
+
     def test_graphs_captured_with_hits_and_with_a_miss(self):
         model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.ReLU(), nn.Conv2d(16, 8, 3)).cuda()
         for warm in (True, False):

@@ -94,8 +94,10 @@ class Local(unittest.TestCase):
         x = torch.ones(1, 2, 4, 4)
         with self.assertRaisesRegex(ValueError, "expected 6 of them"):
             kiln.torch.local_conv2d(x, torch.ones(3, 2, 3, 3))
-        with self.assertRaisesRegex(RuntimeError, "wDesc has 5 input channels"):
+        with self.assertRaisesRegex(RuntimeError, "w has 5 input channels"):
             kiln.torch.local_conv2d(x, torch.ones(2, 2, 3, 5, 3, 3))
+        with self.assertRaisesRegex(ValueError, r"the weights are for \(2, 3\) output pixels; expected \(2, 2\)"):
+            kiln.torch.local_conv2d(x, torch.ones(2, 3, 3, 2, 3, 3))
         with self.assertRaisesRegex(ValueError, "bias has sizes"):
             kiln.torch.local_conv2d(x, torch.ones(2, 2, 3, 2, 3, 3), torch.ones(2))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -37,7 +38,8 @@ ACTIVATIONS = {  # kilnActivationMode_t, and the default coefficient
 def _call(name: str, *arguments: Any) -> None:
     library = _library.load()
     if getattr(library, name)(*arguments) != 0:
-        raise RuntimeError(library.kilnGetLastErrorMessage().decode())
+        message = library.kilnGetLastErrorMessage().decode()
+        raise RuntimeError(re.sub(r"\b([a-z]+)Desc\b", r"\1", message))  # xDesc is x here
 
 
 class _Handles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence, Tuple
 
 from ._buffers import Buffer
-from ._functions import Ints, _call, _Operands, _pointer, _tensor
+from ._functions import Ints, _call, _expand, _Operands, _pointer, _tensor
 
 
 def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
@@ -18,6 +18,24 @@ def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
         )
     pixels = len(w) - 2 * spatial - 2
     return (x[0], w[pixels + spatial], *w[pixels : pixels + spatial])
+
+
+def _check_pixels(x: Sequence[int], w: Sequence[int], stride: Ints, padding: Ints, dilation: Ints) -> None:
+    """Checks that the weights are for as many output pixels as the input gives."""
+    spatial = len(x) - 2
+    steps, around, spread = (
+        _expand(value, spatial, name)
+        for value, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"))
+    )
+    if min(steps) < 1:
+        return  # libkiln says so
+    have = output_sizes(x, w)[2:]
+    want = tuple(
+        (x[2 + i] + 2 * around[i] - spread[i] * (w[len(w) - spatial + i] - 1) - 1) // steps[i] + 1
+        for i in range(spatial)
+    )
+    if have != want:
+        raise ValueError(f"the weights are for {have} output pixels; expected {want}")
 
 
 def _whole_bias(bias: Optional[Buffer], y: Buffer) -> Optional[Buffer]:
@@ -43,7 +61,10 @@ def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Ints =
     """
     operands = _Operands(stream, x=x, w=w, bias=bias)
     x_buffer, w_buffer = operands.buffers["x"], operands.buffers["w"]
-    y, finish = operands.result(out, output_sizes(x_buffer.shape, w_buffer.shape))
+    sizes = output_sizes(x_buffer.shape, w_buffer.shape)
+    if x_buffer.shape[1] == w_buffer.shape[-operands.spatial - 1] * groups:  # else libkiln speaks of the channels
+        _check_pixels(x_buffer.shape, w_buffer.shape, stride, padding, dilation)
+    y, finish = operands.result(out, sizes)
     whole = _whole_bias(operands.buffers.get("bias"), y)
     geometry = operands.convolution(stride, padding, dilation, groups, "default", y)
     one, zero = operands.scalars()
