@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(resources) {
   }
   BOOST_TEST_INFO(finished.out << finished.err);
   BOOST_TEST(finished.status == 0);
-  BOOST_TEST(contains(finished.out, "architecture   sm_80 (A100)\nkernel         softmax "));
+  BOOST_TEST(contains(finished.out, "architecture   sm_80 (A100)\nkernel         softmax, tile "));
   BOOST_TEST(contains(finished.out, "architecture   sm_90a (H200)\n"));
   BOOST_TEST(contains(finished.out, "\nspills         none\n"));
   BOOST_TEST(contains(finished.out, "\nshared memory  0 bytes static, 64 dynamic a block\n"));

@@ -41,8 +41,8 @@ std::string text_of_provenance(const nlohmann::ordered_json& provenance);
 
 // Throws UsageError if there is no such file.
 void check_is_there(const std::string& path);
-// Opens a bundle. Throws UsageError if there is no such file, and EXECUTION_FAILED that says why the
-// file is no bundle.
+// Opens a bundle. Throws UsageError if there is no such file, and EXECUTION_FAILED that says why
+// the file is no bundle.
 std::unique_ptr<const cache::Bundle> open_bundle(const std::string& path);
 // The bundle's provenance; an empty object if it is damaged or has another form. Its strings may be
 // anything, so print them through printable().

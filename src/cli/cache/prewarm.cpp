@@ -262,10 +262,12 @@ void add_prewarm_command(Command app, Run& run_command) {
       .add_option("--arch", options->architectures,
                   "sm_XX, a chip such as h100-pcie, or host; several separated by ','. Default: "
                   "those that the lines name")
-      .delimiter(',');
+      .delimiter(',')
+      .single();
   command
       .add_option("--device", options->device_files,
                   "A device's description, as `kiln info --describe-device` writes it")
+      .single()
       .type_name("FILE");
   command.add_option("--bundle", options->bundle, "Pack all the kernels into this file")
       .type_name("FILE");

@@ -343,12 +343,13 @@ BOOST_AUTO_TEST_CASE(a_setter_that_fails) {
   BOOST_TEST(type == CUDNN_DATA_HALF);
 
   const Tensor wide({1, 1, 1, 2147483647});
-  const Filter one({1, 1, 1, 1});
+  const Filter pixel;
+  KILN_OK(cudnnSetFilter4dDescriptor(pixel, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 1, 1, 1, 1));
   KILN_OK(cudnnSetConvolution2dDescriptor(convolution, 0, 10, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION,
                                           CUDNN_DATA_FLOAT));
   KILN_REFUSES(
       CUDNN_STATUS_NOT_SUPPORTED, "dimension 3 of the result has 2147483667",
-      cudnnGetConvolution2dForwardOutputDim(convolution, wide, one, v, v + 1, v + 2, v + 3));
+      cudnnGetConvolution2dForwardOutputDim(convolution, wide, pixel, v, v + 1, v + 2, v + 3));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
