@@ -229,8 +229,10 @@ BOOST_AUTO_TEST_CASE(normalization_its_gradient_and_its_moments) {
                            .moments = moments.data()});
   BOOST_TEST(moments.read() == (std::vector<float>{4, 4, 20}));
   BOOST_TEST(deviation.read()[0] == 0.25f);
-  // Mean and deviation are missing.
-  BOOST_CHECK_THROW(apply.execute(handle, {.x = x.data(), .y = dx.data()}), kiln::Exception);
+  BOOST_CHECK_THROW(
+      apply.execute(handle,
+                    {.x = x.data(), .mean = nullptr, .inverse_deviation = nullptr, .y = dx.data()}),
+      kiln::Exception);
 }
 
 BOOST_AUTO_TEST_CASE(pooling_and_its_gradient) {
