@@ -9,12 +9,13 @@ struct Axis {
   std::int64_t size, stride;
 };
 
-// The stride of several axes (outermost first) seen as one axis; 0 where they do not form one, 1
-// for a single element.
+// The stride of several axes (outermost first) seen as one axis; 0 where they do not form one, as
+// where one is broadcast, and 1 for a single element.
 std::int64_t joined(const std::vector<Axis>& axes) {
   std::int64_t stride = 0, next = 0;
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     if (axis->size == 1) continue;
+    if (axis->stride == 0) return 0;
     if (stride == 0)
       stride = axis->stride;
     else if (axis->stride != next)
