@@ -24,7 +24,8 @@ KILN_KERNEL(wgrad_dense_finish, 32 * WARPS, 1, DenseWgradFinishParams, params) {
   const u32 end = (part + 1) * groups / params.parts;
   const Quad* const from = partial_quads(params.common, 0, tile) + quad * ADDERS + adder;
   const u64 apart = static_cast<u64>(TILES) * (QUADS * ADDERS);
-  constexpr u32 TOGETHER = 8;  // loads in flight
+  // Loads in flight. With 8, the checked kernel would spill registers.
+  constexpr u32 TOGETHER = CHECKED ? 4 : 8;
   Quad total = {};
 #pragma unroll 1
   for (u32 group = part * groups / params.parts; group < end; group += TOGETHER) {
