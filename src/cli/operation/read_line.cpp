@@ -113,7 +113,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 // The engine's present name. Throws BAD_PARAM if there is none.
 std::string known_engine(const std::string& given) {
-  const std::string name(engine_name(given));
+  std::string name(engine_name(given));
   std::vector<std::string> names;
   for (const Engine* engine : engines()) {
     if (engine->name() == name) return name;
