@@ -83,7 +83,11 @@ device_inline void add_up(const Params& params, const Quad* own, int adder) {
   const int some = (QUADS + parts - 1) / parts;
   const int first = static_cast<int>(cluster_rank()) * some;
   const int end = first + some < QUADS ? first + some : QUADS;
+#ifdef LATE_BYTES  // registers are scarce where constants are parameters
+  constexpr int TOGETHER = 1;
+#else
   constexpr int TOGETHER = 4;
+#endif
   u64 lost = 0;  // bit i: quad i has a lost sum
   static_assert(QUADS <= 64);
 #pragma unroll 1
