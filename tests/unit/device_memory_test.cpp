@@ -110,6 +110,7 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
   out.emplace_back(make_local(local, in, weights, nullptr, made));
   out.emplace_back(make_local_dgrad(local, weights, made, in));
   out.emplace_back(make_local_wgrad(local, in, made, weights));
+  out.emplace_back(make_normalization_backward({}, x, nullptr, x, nullptr, x));
   return out;
 }
 
