@@ -94,10 +94,12 @@ if(HELP2MAN)
   expect("${manual}" "lineinfo")  # an option of a command
 endif()
 
-# Every link of an installed page leads to a file that is there.
+# Every link of an installed page leads to a file that is there. No semicolons: CMake splits at them.
 output_of(lost bash -c "cd '${prefix}/share/doc/kiln' && test -s README.md && find . -name '*.md' |
-  while read -r page; do
-    grep -oE '\\]\\([^)#]+' \"$page\" | cut -c3- | grep -vE '^[a-z]+:' | while read -r target; do
+  while read -r page
+  do
+    grep -oE '\\]\\([^)#]+' \"$page\" | cut -c3- | grep -vE '^[a-z]+:' | while read -r target
+    do
       [ -e \"$(dirname \"$page\")/$target\" ] || echo \"$page: $target\"
     done
   done")
