@@ -25,10 +25,10 @@ fi
 # What this script runs and what its last lines name.
 targets=(kiln kiln_cli sample_quickstart train_digits)
 if [[ ! -x $build/src/kiln ]]; then
-  # A file takes at most 2 seconds of one core on average; ninja counts them as it goes.
+  # A file takes at most 2.5 seconds of one core on average; ninja counts them as it goes.
   files=$(ninja -C "$build" -t commands "${targets[@]}" | grep -c -- ' -c ')
   note "The library, the program and two samples: $files files, at most" \
-    "$(((files * 2 / jobs + 59) / 60)) minutes on $jobs idle cores without ccache"
+    "$(((files * 5 / 2 / jobs + 59) / 60)) minutes on $jobs idle cores without ccache"
 fi
 stage "Building" compile "$build" "${targets[@]}"
 

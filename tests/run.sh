@@ -43,7 +43,10 @@ source_files() { find "$@" -type f \( -name '*.[ch]' -o -name '*.[ch]pp' -o -nam
 check_format() {
   local tool
   tool=$(clang_tool clang-format)
-  if [[ -z $tool ]]; then
+  # Functions of C's linkage are written as their headers have them.
+  if grep -nE '\w\(void\)' $(find src cache -name '*.cpp' | grep -vE '^src/(api|cudnn|torch)/'); then
+    failure "format: a C++ function without parameters is declared with (), not (void)"
+  elif [[ -z $tool ]]; then
     skipped "format: clang-format $clang_version is not installed"
   elif source_files include src cache kernel_sources samples tests |
     xargs -P "$jobs" -n 20 "$tool" --dry-run -Werror; then
@@ -53,10 +56,12 @@ check_format() {
   fi
 }
 
-# lint_file TOOL STAMP FILE INPUTS: writes INPUTS into the stamp if clang-tidy finds nothing.
+# lint_file TOOL STAMP FILE INPUTS: writes INPUTS into the stamp if clang-tidy finds nothing. Bodies of
+# templates are read where they are used: those of the standard library that a file does not use would
+# take a seventh of the time.
 lint_file() {
   local report
-  if report=$("$1" --quiet -p "$build/lint" "$3" 2>&1); then
+  if report=$("$1" --quiet -p "$build/lint" --extra-arg=-fdelayed-template-parsing "$3" 2>&1); then
     printf '%s\n' "$4" >"$2"
   else
     grep -v 'warnings\? generated' <<<"$report"
@@ -166,7 +171,7 @@ check_gpu() {
 build_sanitized() {
   local folder=$build/sanitize
   configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
-    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
   compile "$folder" problem_runner test_unit replay_descriptors replay_operations replay_problem_line
 }
 

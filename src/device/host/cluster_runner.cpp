@@ -38,12 +38,31 @@ std::vector<std::vector<std::uint32_t>> make_orders(std::size_t threads) {
 
 }  // namespace
 
-bool ClusterRunner::all(Group group, Wait wait) {
-  return std::ranges::all_of(group, [&](const Thread& thread) { return thread.wait == wait; });
+void ClusterRunner::set_wait(Thread& thread, Wait wait) {
+  for (Counts* counts : {&warp_counts_[thread.warp], &block_counts_[thread.block]}) {
+    --(*counts)[static_cast<std::size_t>(thread.wait)];
+    ++(*counts)[static_cast<std::size_t>(wait)];
+  }
+  thread.wait = wait;
+}
+
+bool ClusterRunner::block_waits(unsigned block, Wait wait) const {
+  return number(block_counts_[block], wait) == launch_.block_threads;
+}
+
+bool ClusterRunner::cluster_waits(Wait wait) const {
+  for (unsigned block = 0; block < launch_.shape.cluster; ++block)
+    if (!block_waits(block, wait)) return false;
+  return true;
+}
+
+bool ClusterRunner::any_can_run() const {
+  return std::ranges::any_of(block_counts_,
+                             [](const Counts& counts) { return number(counts, Wait::none) > 0; });
 }
 
 void ClusterRunner::release(Group group) {
-  for (Thread& thread : group) thread.wait = Wait::none;
+  for (Thread& thread : group) set_wait(thread, Wait::none);
 }
 
 ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
@@ -51,7 +70,11 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
       launch_(launch),
       stacks_(stacks),
       threads_(std::size_t{launch.block_threads} * launch.shape.cluster),
-      exchanges_((launch.block_threads + warp_threads - 1) / warp_threads * launch.shape.cluster),
+      block_warps_((launch.block_threads + warp_threads - 1) / warp_threads),
+      exchanges_(block_warps_ * launch.shape.cluster),
+      warp_counts_(block_warps_ * launch.shape.cluster),
+      block_counts_(launch.shape.cluster),
+      named_(std::size_t{named_barriers} * launch.shape.cluster),
       orders_(make_orders(threads_.size())) {
   for (unsigned block = 0; block < launch.shape.cluster; ++block)
     memories_.emplace_back(launch.shape.shared_memory);
@@ -61,6 +84,7 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
     thread.runner = this;
     thread.block = static_cast<unsigned>(i / launch.block_threads);
     thread.index = static_cast<unsigned>(i % launch.block_threads);
+    thread.warp = thread.block * block_warps_ + thread.index / warp_threads;
     const auto& size = launch.shape.block;
     thread.position = {thread.index % size[0], thread.index / size[0] % size[1],
                        thread.index / size[0] / size[1]};
@@ -69,6 +93,11 @@ ClusterRunner::ClusterRunner(const Launch& launch, const FiberStacks& stacks)
   cluster_size = launch.shape.cluster;
   parameters = launch.parameters;
   leading_.resize(launch.shape.cluster);
+  if (launch.shape.cluster == 1) {
+    warp_orders_ = orders_;
+    for (auto& order : warp_orders_)
+      std::ranges::stable_sort(order, {}, [](std::uint32_t i) { return i / warp_threads; });
+  }
   fill_table();
   fill_bulk_table();
 }
@@ -83,9 +112,14 @@ void ClusterRunner::begin(std::uint64_t cluster) {
   block_index[2] = static_cast<unsigned>(cluster / row / shape.grid[1]);
   for (BlockMemory& memory : memories_) memory.begin();
   for (Transactions& transactions : transactions_) transactions.begin();
+  std::ranges::fill(named_, NamedBarrier{});
+  std::ranges::fill(warp_counts_, Counts{});
+  std::ranges::fill(block_counts_, Counts{});
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     thread.wait = Wait::none;
+    ++warp_counts_[thread.warp][static_cast<std::size_t>(Wait::none)];
+    ++block_counts_[thread.block][static_cast<std::size_t>(Wait::none)];
     thread.open_group = 0;
     thread.copies.clear();
     thread.open_stores = 0;
@@ -101,11 +135,11 @@ void ClusterRunner::run(std::uint64_t cluster) {
   begin(cluster);
   for (std::uint64_t round = cluster;; ++round) {
     choose_leading();
-    for (const std::uint32_t i : orders_[round % order_count])
+    for (const std::uint32_t i : turns_of(round))
       if (may_run(threads_[i])) run_thread(threads_[i]);
     if (all_exited()) return check_exits();
     const bool released = release_waiting();
-    if (!released && std::ranges::none_of(threads_, can_run)) report_deadlock();
+    if (!released && !any_can_run()) report_deadlock();
   }
 }
 
@@ -116,14 +150,25 @@ bool ClusterRunner::can_run(const Thread& thread) { return thread.wait == Wait::
 void ClusterRunner::choose_leading() {
   if (ahead_ == Ahead::none) return;
   for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
-    const Group group = block_group(block);
-    const auto number = [&](auto at) { return static_cast<std::size_t>(at) / warp_threads; };
-    if (ahead_ == Ahead::first_warp)
-      leading_[block] = number(std::ranges::find_if(group, can_run) - group.begin());
-    else
+    const auto warps = std::span(warp_counts_).subspan(block * block_warps_, block_warps_);
+    const auto ready = [](const Counts& counts) { return number(counts, Wait::none) > 0; };
+    leading_[block] = block_warps_;
+    if (ahead_ == Ahead::first_warp) {
       leading_[block] =
-          number(group.rend() - std::find_if(group.rbegin(), group.rend(), can_run) - 1);
+          static_cast<std::size_t>(std::ranges::find_if(warps, ready) - warps.begin());
+    } else if (const auto last = std::find_if(warps.rbegin(), warps.rend(), ready);
+               last != warps.rend()) {
+      leading_[block] = static_cast<std::size_t>(warps.rend() - last - 1);
+    }
   }
+}
+
+// The threads that a round looks at, in its order.
+std::span<const std::uint32_t> ClusterRunner::turns_of(std::uint64_t round) const {
+  if (ahead_ == Ahead::none || launch_.shape.cluster > 1) return orders_[round % order_count];
+  const std::span<const std::uint32_t> order = warp_orders_[round % order_count];
+  const std::size_t first = std::min(leading_[0] * warp_threads, order.size());
+  return order.subspan(first, std::min<std::size_t>(warp_threads, order.size() - first));
 }
 
 bool ClusterRunner::may_run(const Thread& thread) const {
@@ -134,7 +179,7 @@ bool ClusterRunner::may_run(const Thread& thread) const {
 void ClusterRunner::run_fiber(void* argument) {
   Thread& thread = *static_cast<Thread*>(argument);
   thread.runner->launch_.entry.run(thread.runner->launch_.parameters);
-  thread.wait = Wait::exited;
+  thread.runner->set_wait(thread, Wait::exited);
 }
 
 void ClusterRunner::run_thread(Thread& thread) {
@@ -156,43 +201,49 @@ ClusterRunner::Group ClusterRunner::block_group(unsigned block) {
   return Group(threads_).subspan(std::size_t{block} * launch_.block_threads, launch_.block_threads);
 }
 
+ClusterRunner::Group ClusterRunner::warp_group(unsigned block, std::size_t warp) {
+  const std::size_t first = warp * warp_threads;
+  return block_group(block).subspan(
+      first, std::min<std::size_t>(warp_threads, launch_.block_threads - first));
+}
+
 // Resumes every group whose threads have all arrived at the same operation; false if there is none.
 bool ClusterRunner::release_waiting() {
   bool released = false;
   for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
-    const Group group = block_group(block);
-    if (all(group, Wait::block_barrier)) {
-      release(group);
+    if (block_waits(block, Wait::block_barrier)) {
+      release(block_group(block));
       released = true;
-    } else if (release_warps(group)) {
+    } else if (release_warps(block)) {
       released = true;
     }
-    if (release_named(group)) released = true;
+    if (release_named(block)) released = true;
     if (release_mbarriers(block)) released = true;
   }
-  if (all(threads_, Wait::cluster_barrier)) {
+  if (cluster_waits(Wait::cluster_barrier)) {
     release(threads_);
     released = true;
   }
   return released;
 }
 
-bool ClusterRunner::release_warps(Group block) {
+bool ClusterRunner::release_warps(unsigned block) {
   bool released = false;
-  const std::size_t warps = (block.size() + warp_threads - 1) / warp_threads;
-  for (std::size_t i = 0; i < warps; ++i) {
-    const std::size_t first = (ahead_ == Ahead::last_warp ? warps - 1 - i : i) * warp_threads;
-    const Group warp =
-        block.subspan(first, std::min<std::size_t>(warp_threads, block.size() - first));
-    if (all(warp, Wait::warp_shuffle)) {
+  for (std::size_t i = 0; i < block_warps_; ++i) {
+    const std::size_t place = ahead_ == Ahead::last_warp ? block_warps_ - 1 - i : i;
+    const Counts& counts = warp_counts_[block * block_warps_ + place];
+    if (number(counts, Wait::none) > 0) continue;
+    const Group warp = warp_group(block, place);
+    const auto all_wait = [&](Wait wait) { return number(counts, wait) == warp.size(); };
+    if (all_wait(Wait::warp_shuffle)) {
       // Lanes that the warp does not have offer an arbitrary value, on which no kernel may rely.
       std::array<unsigned long long, warp_threads> offered;
       offered.fill(~0ull);
       std::ranges::transform(warp, offered.begin(), &Thread::value);
       for (Thread& thread : warp) thread.value = offered[thread.source_lane];
-    } else if (all(warp, Wait::warp_exchange)) {
+    } else if (all_wait(Wait::warp_exchange)) {
       exchange(warp);
-    } else if (!all(warp, Wait::warp_barrier)) {
+    } else if (!all_wait(Wait::warp_barrier)) {
       continue;
     }
     release(warp);
@@ -202,15 +253,10 @@ bool ClusterRunner::release_warps(Group block) {
   return released;
 }
 
-ClusterRunner::Exchange& ClusterRunner::exchange_of(const Thread& thread) {
-  const std::size_t warps = (launch_.block_threads + warp_threads - 1) / warp_threads;
-  return exchanges_[thread.block * warps + thread.index / warp_threads];
-}
-
 // Copies the values that lanes offer, because they are on the lanes' stacks, which change when
 // lanes continue.
 void ClusterRunner::exchange(Group warp) {
-  Exchange& all = exchange_of(warp.front());
+  Exchange& all = exchanges_[warp.front().warp];
   all.bytes.fill(std::byte{0xff});
   std::byte* to = all.bytes.data();
   for (const Thread& thread : warp) {
@@ -223,7 +269,7 @@ void ClusterRunner::exchange(Group warp) {
 bool ClusterRunner::all_exited() {
   bool every_block = true;
   for (unsigned block = 0; block < launch_.shape.cluster; ++block) {
-    if (!all(block_group(block), Wait::exited)) {
+    if (!block_waits(block, Wait::exited)) {
       every_block = false;
     } else if (launch_.shape.cluster > 1) {
       memories_[block].end();
@@ -245,16 +291,15 @@ void ClusterRunner::report_deadlock() {
   }};
   // The first block that waits for ever, preferably one that waits for more than its cluster.
   unsigned block = 0;
-  while (all(block_group(block), Wait::exited)) ++block;
+  while (block_waits(block, Wait::exited)) ++block;
   for (unsigned other = block; other < launch_.shape.cluster; ++other) {
-    const Group group = block_group(other);
-    if (all(group, Wait::exited) || all(group, Wait::cluster_barrier)) continue;
+    if (block_waits(other, Wait::exited) || block_waits(other, Wait::cluster_barrier)) continue;
     block = other;
     break;
   }
   std::vector<std::string> counts;
   for (const auto& [wait, words] : places) {
-    const auto count = std::ranges::count(block_group(block), wait, &Thread::wait);
+    const std::uint32_t count = number(block_counts_[block], wait);
     if (count > 0) counts.push_back(cat(count, words));
   }
   report(block, cat("of ", launch_.block_threads, " threads ", join(counts, ", "),
@@ -267,7 +312,7 @@ void ClusterRunner::report(unsigned block, std::string_view what) const {
 }
 
 void ClusterRunner::wait_for(Wait wait) {
-  running_->wait = wait;
+  set_wait(*running_, wait);
   running_->fiber.suspend();
 }
 
@@ -295,7 +340,7 @@ void ClusterRunner::fill_table() {
     thread.offered = mine;
     thread.offered_bytes = std::min(bytes, most_exchanged);
     runner.wait_for(Wait::warp_exchange);
-    return runner.exchange_of(thread).bytes.data();
+    return runner.exchanges_[thread.warp].bytes.data();
   };
   lane = [](Context* context) {
     return static_cast<ClusterRunner*>(context)->running_->index % warp_threads;

@@ -75,18 +75,19 @@ class ClusterRunner : private Context {
   struct Thread {
     ClusterRunner* runner;
     Fiber fiber;
-    unsigned block;  // within the cluster
-    unsigned index;  // within the block, x fastest
+    unsigned block;    // within the cluster
+    unsigned index;    // within the block, x fastest
+    std::size_t warp;  // within the cluster
     std::array<unsigned, 3> position;
-    Wait wait;
+    Wait wait;                 // set_wait changes it
     unsigned source_lane;      // of a shuffle
     unsigned long long value;  // offered to a shuffle, then received from it
     const void* offered;       // of an exchange
     unsigned offered_bytes;
-    std::uint32_t open_group;           // the group of async copies not yet committed
-    std::vector<AsyncCopy> copies;      // issued and not landed, oldest first
-    unsigned barrier, barrier_threads;  // of a named barrier
-    void* mbarrier;                     // waited for, and the parity of its phase
+    std::uint32_t open_group;       // the group of async copies not yet committed
+    std::vector<AsyncCopy> copies;  // issued and not landed, oldest first
+    unsigned barrier;               // a named one's number
+    void* mbarrier;                 // waited for, and the parity of its phase
     unsigned parity;
     std::uint32_t open_stores;      // the group of bulk stores not yet committed
     std::vector<BulkStore> stores;  // started and not waited for, oldest first
@@ -96,26 +97,44 @@ class ClusterRunner : private Context {
     std::array<std::byte, std::size_t{32} * most_exchanged> bytes;
   };
 
+  static constexpr unsigned named_barriers = 16;  // of a block
+  // The threads that wait at one of them.
+  struct NamedBarrier {
+    unsigned waiting = 0;
+    unsigned expected = 0;  // by the first of them
+    bool differ = false;    // another of them expects other threads
+  };
+
+  // Of a warp's threads or a block's, how many wait for each thing.
+  using Counts = std::array<std::uint32_t, static_cast<std::size_t>(Wait::exited) + 1>;
+  static std::uint32_t number(const Counts& counts, Wait wait) {
+    return counts[static_cast<std::size_t>(wait)];
+  }
+  void set_wait(Thread& thread, Wait wait);
+  bool block_waits(unsigned block, Wait wait) const;
+  bool cluster_waits(Wait wait) const;
+  bool any_can_run() const;
+
   // Threads that wait for each other: a warp, a block, the cluster.
   using Group = std::span<Thread>;
-  static bool all(Group group, Wait wait);
-  static void release(Group group);
+  void release(Group group);
 
   void begin(std::uint64_t cluster);
   static bool can_run(const Thread& thread);
   void choose_leading();
+  std::span<const std::uint32_t> turns_of(std::uint64_t round) const;
   bool may_run(const Thread& thread) const;
   void run_thread(Thread& thread);
   bool release_waiting();
-  bool release_warps(Group block);
-  bool release_named(Group block);
+  bool release_warps(unsigned block);
+  bool release_named(unsigned block);
   bool release_mbarriers(unsigned block);
   void exchange(Group warp);
-  Exchange& exchange_of(const Thread& thread);
   bool all_exited();
   [[noreturn]] void report_deadlock();
   [[noreturn]] void report(unsigned block, std::string_view what) const;
   Group block_group(unsigned block);
+  Group warp_group(unsigned block, std::size_t warp);  // a warp of the block
   void wait_for(Wait wait);
 
   // Runs `work` for the running thread. If it throws, the fiber is suspended for good and the
@@ -139,13 +158,19 @@ class ClusterRunner : private Context {
   const FiberStacks& stacks_;
   std::vector<BlockMemory> memories_;  // one a block
   std::vector<Transactions> transactions_;
-  std::vector<Thread> threads_;      // block by block, x fastest
+  std::vector<Thread> threads_;  // block by block, x fastest
+  const std::size_t block_warps_;
   std::vector<Exchange> exchanges_;  // one a warp, block by block
+  // Kept up to date, for looking at every thread after each round takes longer than running them.
+  std::vector<Counts> warp_counts_, block_counts_;
+  std::vector<NamedBarrier> named_;  // block by block
   std::vector<std::vector<std::uint32_t>> orders_;
+  // The same orders, warp by warp, where the cluster is one block.
+  std::vector<std::vector<std::uint32_t>> warp_orders_;
   std::uint64_t first_block_x_ = 0;
   enum class Ahead : std::uint8_t { first_warp, last_warp, none };
   Ahead ahead_ = Ahead::none;
-  std::vector<std::size_t> leading_;  // warp, of each block
+  std::vector<std::size_t> leading_;  // warp, of each block; block_warps_: none can run
   Thread* running_ = nullptr;
   std::exception_ptr failure_;  // of the running thread
 };

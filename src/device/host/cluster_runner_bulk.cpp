@@ -10,8 +10,6 @@
 namespace kiln::host {
 namespace {
 
-constexpr unsigned named_barriers = 16;
-
 // Checks what the copy engine requires: the box is within one array and aligned, because the
 // swizzle depends on its address.
 void check_place(const BlockMemory& memory, const void* shared, std::size_t bytes,
@@ -26,41 +24,40 @@ void check_place(const BlockMemory& memory, const void* shared, std::size_t byte
 
 }  // namespace
 
-bool ClusterRunner::release_named(Group block) {
+bool ClusterRunner::release_named(unsigned block) {
+  if (number(block_counts_[block], Wait::named_barrier) == 0) return false;
   bool released = false;
-  for (unsigned number = 0; number < named_barriers; ++number) {
-    const auto waits = [&](const Thread& thread) {
-      return thread.wait == Wait::named_barrier && thread.barrier == number;
-    };
-    const auto first = std::ranges::find_if(block, waits);
-    if (first == block.end()) continue;
-    const auto count = std::ranges::count_if(block, waits);
-    const unsigned expected = first->barrier_threads;
-    const unsigned index = first->block;
-    if (count > expected || std::ranges::any_of(block, [&](const Thread& thread) {
-          return waits(thread) && thread.barrier_threads != expected;
-        }))
-      report(index, cat(count, " threads wait at named barrier ", number,
-                        ", which one of them uses ", "with ", expected, " threads"));
-    if (count < expected) continue;
-    for (Thread& thread : block)
-      if (waits(thread)) thread.wait = Wait::none;
+  for (unsigned name = 0; name < named_barriers; ++name) {
+    NamedBarrier& barrier = named_[block * named_barriers + name];
+    if (barrier.waiting == 0) continue;
+    if (barrier.waiting > barrier.expected || barrier.differ)
+      report(block, cat(barrier.waiting, " threads wait at named barrier ", name,
+                        ", which one of them uses with ", barrier.expected, " threads"));
+    if (barrier.waiting < barrier.expected) continue;
+    for (Thread& thread : block_group(block))
+      if (thread.wait == Wait::named_barrier && thread.barrier == name)
+        set_wait(thread, Wait::none);
+    barrier = {};
     released = true;
   }
   return released;
 }
 
 bool ClusterRunner::release_mbarriers(unsigned block) {
+  if (number(block_counts_[block], Wait::mbarrier) == 0) return false;
   bool released = false;
-  for (Thread& thread : block_group(block)) {
-    if (thread.wait != Wait::mbarrier) continue;
-    try {
-      if (!transactions_[block].wait(thread.mbarrier, thread.parity)) continue;
-    } catch (const Error& error) {
-      report(block, cat("thread ", thread.index, ": ", error.what()));
+  for (std::size_t warp = 0; warp < block_warps_; ++warp) {
+    if (number(warp_counts_[block * block_warps_ + warp], Wait::mbarrier) == 0) continue;
+    for (Thread& thread : warp_group(block, warp)) {
+      if (thread.wait != Wait::mbarrier) continue;
+      try {
+        if (!transactions_[block].wait(thread.mbarrier, thread.parity)) continue;
+      } catch (const Error& error) {
+        report(block, cat("thread ", thread.index, ": ", error.what()));
+      }
+      set_wait(thread, Wait::none);
+      released = true;
     }
-    thread.wait = Wait::none;
-    released = true;
   }
   return released;
 }
@@ -78,15 +75,19 @@ void ClusterRunner::check_exits() {
 }
 
 void ClusterRunner::fill_bulk_table() {
-  named_barrier = [](Context* context, unsigned number, unsigned threads) {
+  named_barrier = [](Context* context, unsigned name, unsigned threads) {
     checked(context, [&](ClusterRunner&) {
-      if (number == 0 || number >= named_barriers)
-        fail(KILN_STATUS_EXECUTION_FAILED, "named barrier ", number, "; expected 1 to ",
+      if (name == 0 || name >= named_barriers)
+        fail(KILN_STATUS_EXECUTION_FAILED, "named barrier ", name, "; expected 1 to ",
              named_barriers - 1);
     });
     auto& runner = *static_cast<ClusterRunner*>(context);
-    runner.running_->barrier = number;
-    runner.running_->barrier_threads = threads;
+    Thread& thread = *runner.running_;
+    thread.barrier = name;
+    NamedBarrier& barrier = runner.named_[thread.block * named_barriers + name];
+    if (barrier.waiting == 0) barrier.expected = threads;
+    barrier.differ = barrier.differ || threads != barrier.expected;
+    ++barrier.waiting;
     runner.wait_for(Wait::named_barrier);
   };
   mbarrier_init = [](Context* context, void* at, unsigned arrivals) {
