@@ -23,11 +23,8 @@ device_inline float sum_of_channel(float value, u32 round) {
 
 // Elements of a channel in a part.
 device_inline float elements_of(const MomentsFinishParams& params, u32 part) {
-  const u32 tiles = (params.tiles - part + params.parts - 1) / params.parts;
-  const bool has_last = (params.tiles - 1) % params.parts == part;
-  const i64 beyond =
-      has_last ? static_cast<i64>(params.tiles) * params.tile_pixels - params.pixels : 0;
-  return static_cast<float>(static_cast<i64>(tiles) * params.tile_pixels - beyond);
+  const u32 tiles = params.tiles + (part < params.more ? 1 : 0);
+  return static_cast<float>(tiles * params.tile_pixels - (part == params.last ? params.beyond : 0));
 }
 
 KILN_BEGINS_STEP;
@@ -40,29 +37,27 @@ KILN_KERNEL(moments_finish, THREADS, 1, MomentsFinishParams, params) {
   const auto* const partials =
       static_cast<const PartialMoments*>(params.partials) + (present ? channel : 0);
   const float shift = partials->shift;
+  // Parts that do not exist are read as part 0, without branches that would wait for each load, and
+  // weigh nothing.
   PartialMoments own[MOST];
+  float n[MOST];
 #pragma unroll
   for (u32 i = 0; i < MOST; ++i) {
     const u32 part = first + i * SHARING;
-    own[i] = part < params.parts ? partials[static_cast<u64>(part) * params.rows]
-                                 : PartialMoments{shift, 0, 0};
+    const bool exists = part < params.parts;
+    own[i] = partials[(exists ? part : 0) * params.rows];
+    n[i] = exists ? elements_of(params, part) : 0.0f;
   }
   const float share = 1.0f / static_cast<float>(params.pixels);
   float mean = 0;
 #pragma unroll
-  for (u32 i = 0; i < MOST; ++i) {
-    const u32 part = first + i * SHARING;
-    if (part < params.parts)
-      mean = math_fma(elements_of(params, part) * share, own[i].from(shift), mean);
-  }
+  for (u32 i = 0; i < MOST; ++i) mean = math_fma(n[i] * share, own[i].from(shift), mean);
   mean = sum_of_channel(mean, 0);
   float m2 = 0;
 #pragma unroll
   for (u32 i = 0; i < MOST; ++i) {
-    const u32 part = first + i * SHARING;
-    if (part >= params.parts) continue;
     const float d = own[i].from(shift) - mean;
-    m2 += math_fma(d * d, elements_of(params, part), own[i].m2);
+    m2 += math_fma(d * d, n[i], n[i] > 0.0f ? own[i].m2 : 0.0f);
   }
   m2 = sum_of_channel(m2, 1);
   if (first > 0 || !present) return;

@@ -32,8 +32,11 @@ Step moments_finish(const PartsOfMoments& of, const ConvolutionProblem& problem,
   params.channels = static_cast<unsigned>(channels);
   params.rows = static_cast<unsigned>(of.rows);
   params.parts = static_cast<unsigned>(of.parts);
-  params.tiles = static_cast<unsigned>(of.tiles);
+  params.tiles = static_cast<unsigned>(of.tiles / of.parts);
+  params.more = static_cast<unsigned>(of.tiles % of.parts);
+  params.last = static_cast<unsigned>((of.tiles - 1) % of.parts);
   params.tile_pixels = static_cast<unsigned>(of.tile_pixels);
+  params.beyond = static_cast<unsigned>(of.tiles * of.tile_pixels - of.pixels);
   launch.set_parameters(params);
   using Hole = LaunchSpec::Hole;
   launch.patches.push_back({Hole::workspace, 0, offsetof(MomentsFinishParams, partials)});
