@@ -35,7 +35,7 @@ void append(std::vector<Step>& steps, const Proposal& proposal,
       if (map.operand != LaunchSpec::Map::workspace) map.operand = places[map.operand];
     steps.push_back(std::move(step));
   };
-  add(proposal);
+  add(static_cast<const Step&>(proposal));
   for (const Step& step : proposal.then) add(step);
 }
 
