@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <span>
 
 #include "engines/choice.hpp"
 #include "engines/conv/dense/dense_wgmma.hpp"
@@ -186,7 +186,8 @@ BOOST_AUTO_TEST_CASE(means_of_many_deviations_and_constant_channels) {
   }
   item["bias"].at(9) = std::numeric_limits<double>::infinity();
   item["bias"].at(10) = std::nan("");
-  for (const std::size_t tile : {std::size_t{6}, std::size_t{12}}) {
+  constexpr std::size_t tiles[] = {6, 12};  // with pixels as operand A, with filters
+  for (const std::size_t tile : std::span(tiles).first(static_cast<std::size_t>(turns(1, 2)))) {
     const Results results = run(item, dense.propose(dense.tiles()[tile], problem, device_of(4)));
     BOOST_TEST(fault_of(item, results) == "");
     BOOST_TEST(results.moments.at(64 + 5) == static_cast<double>(0.1f));
