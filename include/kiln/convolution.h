@@ -152,10 +152,11 @@ KILN_API kilnStatus_t kilnConvolutionForward(kilnHandle_t handle, const void* al
                                              kilnConvolutionDescriptor_t convDesc, const void* beta,
                                              kilnTensorDescriptor_t yDesc, void* y);
 
-/* y = epilogue(alpha * conv(x, w)), in one pass over y: see kiln/epilogue.h. An execution is given
- * beta and, in the list's order, the addresses of the operations' tensors. In place: z may be y.
- * Errors of creation: as without, and NOT_SUPPORTED for a list that kernels do not know. Of
- * execution: BAD_PARAM also if operandCount is not the number of the list's tensors. */
+/* y = epilogue(alpha * conv(x, w)), in one pass over y (but see moments): see kiln/epilogue.h. An
+ * execution is given beta and, in the list's order, the addresses of the operations' operands. In
+ * place: z may be y. Errors of creation: as without, and NOT_SUPPORTED for a list that kernels do
+ * not know. Of execution: BAD_PARAM also if operandCount is not the number of the list's operands.
+ */
 KILN_API kilnStatus_t kilnCreateConvolutionForwardEpiloguePlan(
     kilnHandle_t handle, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
     kilnConvolutionDescriptor_t convDesc, kilnEpilogueDescriptor_t epilogueDesc,

@@ -241,8 +241,15 @@ class Epilogue : public Owner<kilnEpilogueDescriptor_t, kilnDestroyEpilogueDescr
     check(kilnAddEpilogueActivation(get(), activation.get()));
     return std::move(*this);
   }
+  // Of the output y: 3 numbers a channel, of the compute type. Their operand is written, so it is
+  // given as an address or a span of elements that are not const.
+  Epilogue&& moments(const TensorDescriptor& y) && {
+    check(kilnAddEpilogueMoments(get()));
+    extents_.push_back({detail::compute_type_of(y), 3 * static_cast<std::size_t>(y.dims().at(1))});
+    return std::move(*this);
+  }
 
-  // Of the operations that have a tensor.
+  // Of the operations that have an operand.
   const std::vector<Extent>& extents() const noexcept { return extents_; }
 
  private:

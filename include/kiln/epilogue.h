@@ -15,12 +15,15 @@ extern "C" {
  *   bias        v = v + bias[channel]
  *   residual    v = v + beta * z
  *   activation  v = act(v)
+ *   moments     of every channel of the output: the number n of its elements, their mean m, and
+ *               M2, the sum of (v - m)^2, of v as it is stored, rounded to the output's type
  *
  * and the output is v. Without a residual in the list, beta * (what the output held) is added
  * before everything else, so that an empty list is the plain operation.
  *
- * Kernels know a bias, a residual and an activation, at most one of each, the bias before the
- * activation and the residual on either side of it. A plan of another list is NOT_SUPPORTED.
+ * Kernels know a bias, a residual, an activation and moments, at most one of each, the bias before
+ * the activation, the residual on either side of it, and the moments last. A plan of another list
+ * is NOT_SUPPORTED.
  *
  * A descriptor copies what it is given; a plan copies the list. Errors: BAD_PARAM (null),
  * ALLOC_FAILED. */
@@ -43,9 +46,20 @@ KILN_API kilnStatus_t kilnAddEpilogueResidual(kilnEpilogueDescriptor_t descripto
 KILN_API kilnStatus_t kilnAddEpilogueActivation(kilnEpilogueDescriptor_t descriptor,
                                                 kilnActivationDescriptor_t activationDesc);
 
-/* The numbers of operations in the list and, in *operands, of those that have a tensor of their
- * own, whose addresses an execution is given. Either pointer may be null. Errors: BAD_PARAM (null
- * descriptor). */
+/* An execution writes the moments to the address that it is given for them: 3 C numbers of the
+ * compute type, n of every channel, then m, then M2, as kilnNormalizationMoments writes them (Chan,
+ * Golub and LeVeque, 1979): kilnCombineNormalizationMoments turns them into what batch
+ * normalization needs. They overlap no other operand. The same bits at every execution. Of an empty
+ * batch they are 0. Where a channel has an infinity or a NaN, m and M2 are NaN.
+ *
+ * An engine that can makes them while it stores the output, with workspace
+ * (kilnSetPlanWorkspaceLimit; 0.5 MB suffice); else a pass reads the output again. The plan's
+ * engine and tile say which (kilnGetPlanInfo). Errors: as above. */
+KILN_API kilnStatus_t kilnAddEpilogueMoments(kilnEpilogueDescriptor_t descriptor);
+
+/* The numbers of operations in the list and, in *operands, of those that have an operand of their
+ * own (a tensor, or moments), whose addresses an execution is given. Either pointer may be null.
+ * Errors: BAD_PARAM (null descriptor). */
 KILN_API kilnStatus_t kilnGetEpilogueCounts(kilnEpilogueDescriptor_t descriptor, int* operations,
                                             int* operands);
 

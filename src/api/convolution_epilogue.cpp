@@ -8,6 +8,7 @@
 
 using kiln::api::activation_of;
 using kiln::api::Argument;
+using kiln::api::Arguments;
 using kiln::api::checked;
 using kiln::api::create_plan;
 using kiln::api::EpilogueTensors;
@@ -35,24 +36,24 @@ kiln::ConvolutionProblem make_fused(kilnTensorDescriptor_t xDesc, kilnFilterDesc
                                      activation_of(activationDesc)));
 }
 
-// Calls run() with the operands that a plan has, in its order; z and bias are null where it has
-// none.
-template <class Run>
-kilnStatus_t run_with(const Argument& first, const Argument& second, const Argument* z,
-                      const Argument* bias, const Argument& y, const Run& run) {
-  using List = std::initializer_list<Argument>;
-  if (z != nullptr && bias != nullptr) return run(List{first, second, *z, *bias, y});
-  if (z != nullptr) return run(List{first, second, *z, y});
-  if (bias != nullptr) return run(List{first, second, *bias, y});
-  return run(List{first, second, y});
+// The operands that a plan has, in its order. Those of the epilogue have no name where it has none.
+Arguments in_order(const Argument& first, const Argument& second,
+                   std::initializer_list<Argument> of_epilogue, const Argument& y) {
+  Arguments all{first, second};
+  for (const Argument& argument : of_epilogue)
+    if (argument.name != nullptr) all.add(argument);
+  all.add(y);
+  return all;
 }
+
+Argument given_if(bool given, const Argument& argument) { return given ? argument : Argument{}; }
 
 constexpr const char* operand_names[] = {"operands[0]", "operands[1]", "operands[2]",
                                          "operands[3]", "operands[4]", "operands[5]",
                                          "operands[6]", "operands[7]"};
 static_assert(std::size(operand_names) == kiln::most_epilogue_operations);
 
-// The same with the addresses that a caller gives for a list's tensors.
+// Calls run() with these operands, of the addresses that a caller gives for a list's.
 template <class Run>
 kilnStatus_t run_list(const EpilogueTensors& tensors, int count, const void* const operands[],
                       const Argument& first, const Argument& second, const Argument& y,
@@ -63,16 +64,15 @@ kilnStatus_t run_list(const EpilogueTensors& tensors, int count, const void* con
     const int place = tensors.place_of(kind);
     return place < 0 ? Argument{} : Argument{operand_names[place], operands[place]};
   };
-  const Argument z = argument(Kind::residual), bias = argument(Kind::bias);
-  return run_with(first, second, z.name != nullptr ? &z : nullptr,
-                  bias.name != nullptr ? &bias : nullptr, y, run);
+  return run(in_order(
+      first, second, {argument(Kind::residual), argument(Kind::bias), argument(Kind::moments)}, y));
 }
 
 kilnStatus_t execute_list(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
                           const ScalarArguments& scalars, int count, const void* const operands[],
                           const Argument& first, const Argument& second, const Argument& y,
                           const char* function = __builtin_FUNCTION()) {
-  const auto execute = [&](std::initializer_list<Argument> arguments) {
+  const auto execute = [&](const Arguments& arguments) {
     return execute_plan(operation, handle, plan, scalars, arguments, {}, function);
   };
   // If it is no such plan, execute_plan refuses it.
@@ -117,12 +117,11 @@ kilnStatus_t run_list_at_once(kilnHandle_t handle, const ScalarArguments& scalar
   const kilnStatus_t status = kiln::api::guarded(
       [&] { tensors = EpilogueTensors(checked(epilogueDesc, "epilogueDesc").list); }, function);
   if (status != KILN_STATUS_SUCCESS) return status;
-  return run_list(tensors, count, operands, first, second, y, function,
-                  [&](std::initializer_list<Argument> arguments) {
-                    return run_at_once(
-                        handle, scalars, arguments, [&] { return make(epilogueDesc->list); }, {},
-                        {}, function);
-                  });
+  return run_list(
+      tensors, count, operands, first, second, y, function, [&](const Arguments& arguments) {
+        return run_at_once(
+            handle, scalars, arguments, [&] { return make(epilogueDesc->list); }, {}, {}, function);
+      });
 }
 
 }  // namespace
@@ -150,13 +149,11 @@ kilnStatus_t kilnExecuteConvolutionBiasActivationForward(kilnHandle_t handle, ki
       has_bias = problem->epilogue.bias;
     }
   }
-  const char* const function = __func__;
-  const Argument az{"z", z}, ab{"bias", bias};
-  return run_with({"x", x}, {"w", w}, has_z ? &az : nullptr, has_bias ? &ab : nullptr, {"y", y},
-                  [&](std::initializer_list<Argument> arguments) {
-                    return execute_plan(fused, handle, plan, {.alpha = alpha, .beta = beta},
-                                        arguments, {z, bias}, function);
-                  });
+  return execute_plan(
+      fused, handle, plan, {.alpha = alpha, .beta = beta},
+      in_order({"x", x}, {"w", w}, {given_if(has_z, {"z", z}), given_if(has_bias, {"bias", bias})},
+               {"y", y}),
+      {z, bias}, __func__);
 }
 
 kilnStatus_t kilnConvolutionBiasActivationForward(
@@ -165,17 +162,15 @@ kilnStatus_t kilnConvolutionBiasActivationForward(
     const void* beta, kilnTensorDescriptor_t zDesc, const void* z, kilnTensorDescriptor_t biasDesc,
     const void* bias, kilnActivationDescriptor_t activationDesc, kilnTensorDescriptor_t yDesc,
     void* y) {
-  const char* const function = __func__;
   const bool has_z = zDesc != nullptr, has_bias = biasDesc != nullptr;
   const auto make = [&] {
     return make_fused(xDesc, wDesc, convDesc, zDesc, biasDesc, activationDesc, yDesc);
   };
-  const Argument az{"z", z}, ab{"bias", bias};
-  return run_with({"x", x}, {"w", w}, has_z ? &az : nullptr, has_bias ? &ab : nullptr, {"y", y},
-                  [&](std::initializer_list<Argument> arguments) {
-                    return run_at_once(handle, {.alpha = alpha, .beta = beta}, arguments, make,
-                                       {{"z", has_z}, {"bias", has_bias}}, {z, bias}, function);
-                  });
+  return run_at_once(
+      handle, {.alpha = alpha, .beta = beta},
+      in_order({"x", x}, {"w", w}, {given_if(has_z, {"z", z}), given_if(has_bias, {"bias", bias})},
+               {"y", y}),
+      make, {{"z", has_z}, {"bias", has_bias}}, {z, bias}, __func__);
 }
 
 kilnStatus_t kilnCreateConvolutionForwardEpiloguePlan(

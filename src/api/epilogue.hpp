@@ -10,21 +10,21 @@
 
 namespace kiln::api {
 
-// The tensors of a list's operations, in its order. Legal lists have at most one of each kind.
+// The operands of a list's operations, in its order. Legal lists have at most one of each kind.
 class EpilogueTensors {
  public:
   EpilogueTensors() = default;
   explicit EpilogueTensors(const EpilogueList& list) {
     for (const EpilogueOperation& operation : list)
-      if (operation.tensor && count_ < kinds_.size()) kinds_[count_++] = operation.kind;
+      if (has_operand(operation) && count_ < kinds_.size()) kinds_[count_++] = operation.kind;
   }
 
   // An execution gives as many addresses. Throws BAD_PARAM.
   void check(int count, const void* const operands[]) const {
     if (count < 0 || static_cast<std::size_t>(count) != count_)
       fail(KILN_STATUS_BAD_PARAM, "operandCount is ", count, "; expected ", count_,
-           ", the operations of the epilogue that have a tensor");
-    if (count > 0) check_pointer(operands, "operands", "the addresses of the epilogue's tensors");
+           ", the operations of the epilogue that have an operand");
+    if (count > 0) check_pointer(operands, "operands", "the addresses of the epilogue's operands");
   }
 
   // The index of a kind's address in the caller's array; -1 if the list has none.

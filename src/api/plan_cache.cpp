@@ -39,6 +39,7 @@ void add(Mixer& mixer, const ConvolutionProblem& p) {
                                   p.bias_stride,
                                   p.epilogue.residual,
                                   p.epilogue.residual_last,
+                                  p.epilogue.moments,
                                   p.epilogue.activation.mode};
   mixer.add_all(scalars);
   for (const Spatial* space : {&p.in, &p.filter, &p.out, &p.pad, &p.stride, &p.dilation})

@@ -24,6 +24,7 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/moments/moments_pass.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
 #include "engines/conv/relaid/patches.hpp"
 #include "engines/conv/relaid/wgrad_channels_first_copies.hpp"
@@ -66,9 +67,9 @@ std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
       make_engines<
-          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, ChannelsLastCopiesEngine, PatchesNhwcEngine,
-          DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine,
-          HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
+          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, MomentsPassEngine, ChannelsLastCopiesEngine,
+          PatchesNhwcEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine,
+          HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
           FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
           FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
           ImplicitGemmFmaEngine, GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine,
@@ -94,6 +95,8 @@ std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Pr
       !engine.takes_mixed_types())
     return Refusal{cat("a result of ", name_of(convolution->result_type()), " from tensors of ",
                        name_of(convolution->type()), "; this engine takes one type")};
+  if (convolution != nullptr && convolution->epilogue.moments && !engine.makes_moments())
+    return Refusal{"the moments of the result, which this engine does not make"};
   return engine.candidates(problem, device);
 }
 

@@ -319,6 +319,14 @@ std::vector<Operand> operands_of(const ConvolutionProblem& p) {
     operands.push_back({"z", result.type, result.dims, p.z_strides, false, true});
   if (p.epilogue.bias)
     operands.push_back({"bias", result.type, {1, result.dims[1], 1, 1, 1}, {0, p.bias_stride}});
+  if (p.epilogue.moments) {
+    const std::int64_t channels = result.dims[1];
+    operands.push_back({"moments",
+                        compute_type(result.type),
+                        {3, channels, 1, 1, 1},
+                        {channels, channels > 1 ? 1 : 0},
+                        true});
+  }
   operands.push_back(result);
   return operands;
 }
@@ -354,6 +362,7 @@ std::string to_line(const ConvolutionProblem& problem) {
   if (epilogue.activation.mode != KILN_ACTIVATION_IDENTITY) {
     flags += print_activation(epilogue.activation);
   }
+  if (epilogue.moments) flags += "--moments ";
   const auto add_strides = [&](const char* flag, const Dims& strides, const Dims& dense) {
     if (strides == dense) return;
     flags += cat(flag, " ", strides[0], ":", strides[1]);

@@ -33,7 +33,7 @@ enum class ConvolutionPass : std::uint8_t { fprop, dgrad, wgrad };
 // With s(n,k,o) = sum over c,t of x[n, c, o * stride - pad + t * dilation] * w[k, c, t'], where
 // t' = t for cross-correlation and the flipped tap for convolution, and elements of x outside the
 // tensor count as zero:
-//   fprop   y = epilogue(alpha * s)
+//   fprop   y = epilogue(alpha * s), and with moments n, m and M2 of each channel of y as stored
 //   dgrad   dx = epilogue(alpha * (gradient of sum of dy * s with respect to x))
 //   wgrad   dw = alpha * (gradient of sum of dy * s with respect to w) + beta * dw
 // x, w and y below stand for dx, dw and dy as well: they have the same sizes.
@@ -139,8 +139,9 @@ ConvolutionProblem make_convolution_wgrad(const ConvolutionSpec& spec, const Ten
 ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, const Tensor& x,
                              const Tensor& w, const Tensor& y, const ConvolutionNames& names);
 
-// The operands in the order of an execution. fprop: x, w, y; dgrad: w, dy, dx; both with z and
-// bias, if there are any, before the result. wgrad: x, dy, dw.
+// The operands in the order of an execution. fprop: x, w, y; dgrad: w, dy, dx; both with z, bias
+// and "moments", if there are any, before the result; moments are {3, channels} of the compute
+// type: all n, all m, all M2. wgrad: x, dy, dw.
 std::vector<Operand> operands_of(const ConvolutionProblem& problem);
 
 // The problem in benchdnn's notation, after `kiln conv`'s flags for everything that differs from

@@ -21,6 +21,10 @@ ConvolutionEpilogue make_epilogue(const EpilogueList& list) {
   };
   for (std::size_t i = 0; i < list.size(); ++i) {
     const EpilogueOperation& operation = list[i];
+    if (out.moments) {
+      fail(KILN_STATUS_NOT_SUPPORTED, "epilogue operation ", i,
+           " follows the moments; expected the moments last, as they are those of what is stored");
+    }
     switch (operation.kind) {
       case Kind::bias:
         once(out.bias, i, "bias");
@@ -44,9 +48,14 @@ ConvolutionEpilogue make_epilogue(const EpilogueList& list) {
         out.activation = activation;
         break;
       }
+      case Kind::moments: out.moments = true; break;
     }
   }
   return out;
+}
+
+bool has_operand(const EpilogueOperation& operation) {
+  return operation.tensor || operation.kind == Kind::moments;
 }
 
 const Tensor* tensor_of(const EpilogueList& list, Kind kind) {

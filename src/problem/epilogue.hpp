@@ -14,9 +14,10 @@ namespace kiln {
 // One operation on a value v of the output.
 struct EpilogueOperation {
   enum class Kind : std::uint8_t {
-    bias,       // v + bias[channel]
-    residual,   // v + beta * z, z of the output's sizes
-    activation  // act(v)
+    bias,        // v + bias[channel]
+    residual,    // v + beta * z, z of the output's sizes
+    activation,  // act(v)
+    moments      // of each channel of v as it is stored; last
   };
   Kind kind = Kind::bias;
   std::optional<Tensor> tensor{};  // the bias, or z; no z: beta scales the output's previous values
@@ -35,14 +36,18 @@ struct ConvolutionEpilogue {
   bool residual = false;       // beta scales a separate tensor z instead of y's previous values
   bool residual_last = false;  // beta's part follows the activation; false without an activation
   Activation activation;
+  bool moments = false;  // those of each channel of the result are a result too
 
   friend bool operator==(const ConvolutionEpilogue&, const ConvolutionEpilogue&) = default;
 };
 
 // The canonical form of a list. Throws BAD_PARAM if it is too long or has an invalid activation,
 // and NOT_SUPPORTED with the operation's number (from 0) if no kernel implements it: two operations
-// of one kind (identities do not count), or a bias after an activation.
+// of one kind (identities do not count), a bias after an activation, or one after the moments.
 ConvolutionEpilogue make_epilogue(const EpilogueList& list);
+
+// Whether an execution is given an address for the operation.
+bool has_operand(const EpilogueOperation& operation);
 
 // The tensor of the list's operation of this kind; null if there is none.
 const Tensor* tensor_of(const EpilogueList& list, EpilogueOperation::Kind kind);

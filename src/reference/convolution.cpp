@@ -3,6 +3,7 @@
 // Padding is zeros that are multiplied: of a NaN or an infinity they make a NaN. So are, in a data
 // gradient, the zeros around dy. What lies between two elements of dy there, because of a stride,
 // is no factor of any product.
+#include "problem/result_moments.hpp"
 #include "reference/convolution_sum.hpp"
 #include "reference/element.hpp"
 
@@ -116,6 +117,11 @@ struct Convolution {
 std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request) {
   const std::vector<Operand> operands = operands_of(problem);
   const Operand& result = operands.back();
+  if (request.result + 1 != operands.size()) {  // the moments
+    const void* const own[] = {request.operands.back(), request.operands[request.result]};
+    return expect(moments_of_result(problem),
+                  Request{request.scalars, own, request.indices, request.threads, 1});
+  }
   const void* const z =
       problem.epilogue.residual ? memory_of(operands, request, "z") : request.operands.back();
   const Dims& z_strides = problem.epilogue.residual ? problem.z_strides : result.strides;

@@ -391,4 +391,28 @@ BOOST_AUTO_TEST_CASE(an_epilogue_is_a_list) {
       KILN_STATUS_BAD_PARAM, "epilogue[1] is a span of 3 elements; expected at least 8");
 }
 
+BOOST_AUTO_TEST_CASE(an_epilogue_with_moments) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor x(nchw, f32, {1, 1, 2, 2}), y(nchw, f32, {1, 2, 2, 2});
+  const kiln::FilterDescriptor w(nchw, f32, {2, 1, 1, 1});
+  const kiln::ConvolutionDescriptor convolution(kiln::ConvolutionFields{});
+  const kiln::Epilogue epilogue = kiln::Epilogue().moments(y);
+  const test::Buffer<float> xs({1, 3, 5, 7}), ws({1, -2}), ms(std::vector<float>(6, 9)),
+      ys(std::vector<float>(8, 9));
+  using Operation = kiln::ConvolutionForwardEpilogue;
+  Operation plan(handle,
+                 {.x = x, .w = w, .convolution = convolution, .epilogue = epilogue, .y = y});
+  plan.finalize();
+  plan.execute(handle, {.x = xs.data(), .w = ws.data(), .epilogue = {ms.data()}, .y = ys.data()});
+  BOOST_TEST(ms.read() == std::vector<float>({4, 4, 4, -8, 20, 80}),
+             boost::test_tools::per_element());
+  const std::array<float, 5> few{};
+  throws(
+      [&] {
+        plan.execute(
+            handle, {.x = xs.data(), .w = ws.data(), .epilogue = {std::span(few)}, .y = ys.data()});
+      },
+      KILN_STATUS_BAD_PARAM, "epilogue[0] is a span of 5 elements; expected at least 6");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

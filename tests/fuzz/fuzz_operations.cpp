@@ -63,7 +63,7 @@ class Scene {
 
  private:
   static constexpr int tensor_count = 5;
-  static constexpr int operation_count = 26;
+  static constexpr int operation_count = 27;
 
   // One of the tensors, rarely null.
   kilnTensorDescriptor_t tensor(Input& in) {
@@ -106,10 +106,33 @@ class Scene {
       case 23:
         return kilnCreateNormalizationBackwardPlan(h, norm_, a, nullptr, b, nullptr, c, plan);
       case 24: return kilnCreateNormalizationMomentsPlan(h, a, plan);
-      default:
+      case 25:
         return kilnCreateCombineNormalizationMomentsPlan(h, norm_, in.enumerator<kilnDataType_t>(),
                                                          in.number(), in.number(), plan);
+      default: return create_with_list(in, {a, b, c, d}, plan);
     }
+  }
+
+  // A convolution of tensors[0], or a transposed one, with up to four operations in any order.
+  kilnStatus_t create_with_list(Input& in, const std::array<kilnTensorDescriptor_t, 4>& tensors,
+                                kilnPlan_t* plan) {
+    kilnEpilogueDescriptor_t list = nullptr;
+    require(succeeded(kilnCreateEpilogueDescriptor(&list)));
+    const int count = in.byte() % 5;
+    for (int i = 0; i < count; ++i) switch (in.byte() % 5) {
+        case 0: succeeded(kilnAddEpilogueBias(list, tensors[1])); break;
+        case 1: succeeded(kilnAddEpilogueResidual(list, tensors[2])); break;
+        case 2: succeeded(kilnAddEpilogueResidual(list, nullptr)); break;
+        case 3: succeeded(kilnAddEpilogueActivation(list, activation_)); break;
+        default: require(succeeded(kilnAddEpilogueMoments(list)));
+      }
+    const kilnStatus_t status =
+        in.byte() % 2 == 0 ? kilnCreateConvolutionForwardEpiloguePlan(
+                                 handle(), tensors[0], w_, convolution_, list, tensors[3], plan)
+                           : kilnCreateConvolutionTransposedEpiloguePlan(
+                                 handle(), tensors[0], w_, convolution_, list, tensors[3], plan);
+    require(succeeded(kilnDestroyEpilogueDescriptor(list)));
+    return status;
   }
 
   // Of any operation: the plan is of another, or was never finalized.
@@ -150,7 +173,9 @@ class Scene {
         return kilnExecuteNormalizationBackward(h, plan, &one, p, p, p, p, p, p, p, p, p, p, &one,
                                                 p);
       case 24: return kilnExecuteNormalizationMoments(h, plan, p, p);
-      default: return kilnExecuteCombineNormalizationMoments(h, plan, p, &one, p, p, p, p, p);
+      case 25: return kilnExecuteCombineNormalizationMoments(h, plan, p, &one, p, p, p, p, p);
+      default:
+        return kilnExecuteConvolutionForwardEpilogue(h, plan, &one, p, p, &one, 0, nullptr, p);
     }
   }
 

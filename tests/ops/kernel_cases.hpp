@@ -40,6 +40,8 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
   out.emplace_back(make_convolution(
       o.spec, o.x, o.w, o.y, bias_activation_epilogue(&o.y, nullptr, {KILN_ACTIVATION_RELU, 0})));
   if (!passes) return out;
+  out.emplace_back(
+      make_convolution(o.spec, o.x, o.w, o.y, {{.kind = EpilogueOperation::Kind::moments}}));
 
   const ConvolutionOperands l = describe_convolution(parse_convolution_line("mb8ic16ih14oc16kh9"),
                                                      type, layout, KILN_CROSS_CORRELATION);
@@ -114,6 +116,10 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
     add(make_convolution(many.spec, many.x, many.w, many.y), "");
     add(make_convolution_dgrad(many.spec, many.w, many.y, many.x), "");
     add(make_convolution_wgrad(many.spec, many.x, many.y, many.w), "");
+    if (layout == KILN_TENSOR_NHWC)
+      add(make_convolution(many.spec, many.x, many.w, many.y,
+                           {{.kind = EpilogueOperation::Kind::moments}}),
+          "dense_nhwc_wgmma", most_workspace);
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic3ih224oc64kh7ph3sh2"}) {
       const ConvolutionOperands few = operands(line);
       for (const char* engine : {"few_input_channels_mma", "few_input_channels_wgmma_swap"})

@@ -56,14 +56,16 @@ kilnStatus_t kilnAddEpilogueActivation(kilnEpilogueDescriptor_t descriptor,
   });
 }
 
+kilnStatus_t kilnAddEpilogueMoments(kilnEpilogueDescriptor_t descriptor) {
+  return guarded([&] { add(descriptor, {.kind = Kind::moments}); });
+}
+
 kilnStatus_t kilnGetEpilogueCounts(kilnEpilogueDescriptor_t descriptor, int* operations,
                                    int* operands) {
   return guarded([&] {
     const kiln::EpilogueList& list = checked(descriptor, "descriptor").list;
     if (operations != nullptr) *operations = static_cast<int>(list.size());
     if (operands != nullptr)
-      *operands = static_cast<int>(std::count_if(
-          list.begin(), list.end(),
-          [](const kiln::EpilogueOperation& each) { return each.tensor.has_value(); }));
+      *operands = static_cast<int>(std::count_if(list.begin(), list.end(), kiln::has_operand));
   });
 }

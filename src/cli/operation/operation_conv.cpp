@@ -56,6 +56,9 @@ class ConvOperation final : public Operation {
     app.add_flag("--residual-last", residual_last_,
                  "The term that beta scales is added after the activation (fwd, dgrad)");
     activation_.add_to(app, "Activation of the sum (fwd, dgrad)");
+    app.add_flag("--moments", moments_,
+                 "Also count, mean and sum of squares around it, of each channel of the result as "
+                 "stored (fwd, dgrad)");
     strides_.add_to(app);
   }
 
@@ -81,7 +84,7 @@ class ConvOperation final : public Operation {
     const EpilogueList list = epilogue(z, bias);
     if (!transposed && direction_ != "fwd" && !list.empty())
       fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_,
-           "; expected fwd or dgrad with --bias, --residual, --residual-last or --act");
+           "; expected fwd or dgrad with --bias, --residual, --residual-last, --act or --moments");
     if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
     if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
     if (transposed && list.empty()) return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
@@ -100,18 +103,20 @@ class ConvOperation final : public Operation {
     if (bias_) list.push_back({.kind = Kind::bias, .tensor = bias});
     if (activation_.mode != "identity")
       list.push_back({.kind = Kind::activation, .activation = activation_.make()});
-    if (!residual_ && !residual_last_) return list;
-    EpilogueOperation residual{.kind = Kind::residual};
-    if (residual_) residual.tensor = z;
-    const bool first = !residual_last_ && activation_.mode != "identity";
-    list.insert(first ? list.end() - 1 : list.end(), std::move(residual));
+    if (residual_ || residual_last_) {
+      EpilogueOperation residual{.kind = Kind::residual};
+      if (residual_) residual.tensor = z;
+      const bool first = !residual_last_ && activation_.mode != "identity";
+      list.insert(first ? list.end() - 1 : list.end(), std::move(residual));
+    }
+    if (moments_) list.push_back({.kind = Kind::moments});
     return list;
   }
 
   std::int64_t bias_stride_ = 1;
   std::int64_t alignment_ = ConvolutionSpec{}.alignment;
   std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
-  bool bias_ = false, residual_ = false, residual_last_ = false;
+  bool bias_ = false, residual_ = false, residual_last_ = false, moments_ = false;
   ActivationOptions activation_{"identity"};
   StrideOptions strides_{{"x", "w", "y", "z"}};
 };

@@ -58,12 +58,20 @@ double dense_seconds(const DenseWork& work, const DeviceDescription& device) {
   const double results =
       (fitted.slab_clocks * (work.half_lines ? fitted.half_lines_share : 1) + by_threads) * sums /
       slab / work.warpgroups;
+  // By count: 9 instructions for two results, by all four schedulers. By a prototype's times: the
+  // exchange at the end of a block, and the step that joins blocks.
+  constexpr double moments_of_a_result = 9.0 / 2 / 32 / 4, moments_clocks = 1700;
+  constexpr double moments_step_seconds = 2e-6;
+  const int blocks = work.blocks > 0 ? work.blocks : device.multiprocessors;
   const double clocks =
-      fitted.first_clocks + busiest_block(work, step, results, device.multiprocessors);
+      fitted.first_clocks +
+      busiest_block(work, step, results + (work.moments ? sums * moments_of_a_result : 0), blocks) +
+      (work.moments ? moments_clocks : 0);
   const double launch = clocks_to_seconds(0, 0, device);
   const double computed = clocks_to_seconds(clocks, 0, device) - launch;
   const double moved = clocks_to_seconds(0, work.bytes * fitted.memory_share, device) - launch;
-  return launch + std::max(computed, moved) + fitted.apart_share * std::min(computed, moved);
+  return launch + std::max(computed, moved) + fitted.apart_share * std::min(computed, moved) +
+         (work.moments ? moments_step_seconds : 0);
 }
 
 double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& device) {

@@ -22,7 +22,9 @@ struct DenseWork {
   int store_bytes = 0;           // bytes that a thread stores at a time; 0: the copy engine stores
   std::vector<Phase> phases{};
   double filter_bytes = 0;
-  double bytes = 0;  // of operands and result, once each
+  double bytes = 0;      // of operands and result, once each
+  int blocks = 0;        // 0: one for each multiprocessor
+  bool moments = false;  // those of the results are made, which a second step joins
 };
 // Seconds of one execution.
 double dense_seconds(const DenseWork& work, const DeviceDescription& device);

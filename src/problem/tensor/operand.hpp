@@ -19,8 +19,8 @@ struct Operand {
   const char* name = "";  // as in kiln.h: "x", "dy"
   DataType type = KILN_DATA_FLOAT;
   Dims dims{}, strides{};  // {N or K, C, depth, height, width}; in elements
-  // A result. The last operand is the operation's own, which alpha and beta make; a normalization
-  // has others before it.
+  // A result. The last operand is the operation's own, which alpha and beta make; normalizations,
+  // and convolutions with moments, have others before it.
   bool written = false;
   bool in_place = false;  // the last one may be this input if both have the same type and strides
   OuterDims outer_dims{1, 1, 1, 1}, outer_strides{};  // sizes are 1 except for such weights

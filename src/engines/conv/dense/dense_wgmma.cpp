@@ -7,6 +7,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/moments.hpp"
 #include "engines/conv/dense/planar.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -149,12 +150,32 @@ std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
   return gather.groups * ceil_div(rows_of(tile, gather), tile.rows());
 }
 
+// How the moments of the result are divided among blocks.
+DenseMoments moments_of(const DenseTile& tile, const ConvolutionProblem& problem,
+                        const Gather& gather, const DeviceDescription& device) {
+  return {row_tiles(tile, gather),
+          pixel_tiles(tile, problem, gather, gather.phases.front(), false),
+          tile.rows(),
+          tile.pixels(),
+          problem.batch * gather.phases.front().out_pixels(),
+          device.multiprocessors};
+}
+
+// Whether a line of the tile's results has 128 bytes.
+bool has_whole_lines(const DenseTile& tile, const ConvolutionProblem& problem,
+                     const Gather& gather) {
+  const DenseLines lines = dense_lines(problem, gather, tile.pixels_left ? tile.rows() : 0);
+  return lines.rows * static_cast<std::int64_t>(size_of(problem.type())) == 128;
+}
+
 // Whether the tile fits the problem's rows: with groups, no tile may reach into the next group (the
 // tiles of less than 64 rows are only for them); without, less than half of the rows may be idle.
 // Channels-first pixels of f32 must be operand A, which can go through registers.
 bool suits(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
            bool planar) {
   if (tile.joined && !joins_phases(problem, gather)) return false;
+  if (problem.epilogue.moments && (tile.joined || !has_whole_lines(tile, problem, gather)))
+    return false;
   if (planar && size_of(gather.type) == 4 && !tile.pixels_left) return false;
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(rows_of(tile, gather), 64);
@@ -185,6 +206,8 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
     work.phases.push_back(
         {pixel_tiles(tile, problem, gather, phase, planar) * row_tiles(tile, gather),
          phase.tap_count() * ceil_div(gather.channels, lines.channels)});
+  work.moments = problem.epilogue.moments;
+  if (work.moments) work.blocks = moments_of(tile, problem, gather, device).blocks();
   return dense_seconds(work, device);
 }
 
@@ -218,6 +241,8 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
                                    : dense_refusal(problem, gather, device);
       !reason.empty())
     return Refusal{std::move(reason)};
+  if (std::string reason = dense_moments_refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
   constexpr int least_stages = 3;
   if (turns_filter(asked))
     if (std::string reason = turned_filter_refusal(asked); !reason.empty())
@@ -232,10 +257,16 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
   for (Candidate& candidate : candidates) {
     candidate.seconds += turned_filter_seconds(asked, device);
     candidate.workspace = turned_filter_bytes(asked);
+    if (problem.epilogue.moments)
+      candidate.workspace =
+          moments_of(tiles()[static_cast<std::size_t>(candidate.kernel)], problem, gather, device)
+              .workspace();
   }
   if (candidates.empty())
-    return Refusal{cat(gather.rows, " output channels a group; expected a multiple of 16, so that ",
-                       "a tile ends with a group")};
+    return Refusal{cat(gather.rows, " output channels a group; expected a multiple of ",
+                       problem.epilogue.moments ? dense_lines(problem, gather, 0).rows : 16,
+                       problem.epilogue.moments ? ", whose moments are made together" : "",
+                       ", so that a tile ends with a group")};
   return candidates;
 }
 
@@ -343,6 +374,8 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
+  if (problem.epilogue.moments)
+    return with_moments(std::move(out), moments_of(tile, problem, gather, device), problem, device);
   return behind_turned_filter(std::move(out), asked);
 }
 

@@ -1,6 +1,6 @@
 // Forward propagation and data gradient on Hopper, with operands copied by TMA and multiplied by
 // wgmma. Takes tensors of 16 bits, and of f32 in TF32, channels last or, with a filter of one tap,
-// channels first.
+// channels first. Forward, with channels last, the moments of the result too (moments.hpp).
 #pragma once
 
 #include <span>
@@ -64,6 +64,7 @@ class DenseWgmmaEngine : public Engine {
 class DenseNhwcWgmmaEngine final : public DenseWgmmaEngine {
  public:
   DenseNhwcWgmmaEngine() : DenseWgmmaEngine(false) {}
+  bool makes_moments() const override { return true; }
   const char* name() const override { return "dense_nhwc_wgmma"; }
 };
 

@@ -1,0 +1,69 @@
+// The second step of a convolution that makes the moments of its result: joins those of blocks, in
+// a fixed order. A block has CHANNELS channels, of SHARING threads each. A thread loads all of its
+// parts at once, at most MOST of them: first the mean of all, then squares around it.
+#include "conv/moments/params.h"
+#include "conv/moments/partial.cuh"
+#include "target/shared_memory.cuh"
+#include "target/step.cuh"
+
+constexpr u32 CHANNELS = 8, SHARING = 32, THREADS = CHANNELS * SHARING, WARPS = THREADS / 32;
+
+// Sums over the threads of each channel; all of them get the outcome. `round`: 0, then 1.
+device_inline float sum_of_channel(float value, u32 round) {
+  float* const sums = shared_array<float, 2 * WARPS * CHANNELS>(0) + round * (WARPS * CHANNELS);
+#pragma unroll
+  for (u32 mask = CHANNELS; mask < 32; mask *= 2) value += warp_shuffle_xor(value, mask);
+  if (thread_x() % 32 < CHANNELS) sums[thread_x() / 32 * CHANNELS + thread_x() % 32] = value;
+  block_barrier();
+  float all = 0;
+#pragma unroll
+  for (u32 warp = 0; warp < WARPS; ++warp) all += sums[warp * CHANNELS + thread_x() % CHANNELS];
+  return all;
+}
+
+// Elements of a channel in a part.
+device_inline float elements_of(const MomentsFinishParams& params, u32 part) {
+  const u32 tiles = params.tiles + (part < params.more ? 1 : 0);
+  return static_cast<float>(tiles * params.tile_pixels - (part == params.last ? params.beyond : 0));
+}
+
+KILN_BEGINS_STEP;
+
+KILN_KERNEL(moments_finish, THREADS, 1, MomentsFinishParams, params) {
+  begin_step();
+  const u32 channel = block_x() * CHANNELS + thread_x() % CHANNELS;
+  const u32 first = thread_x() / CHANNELS;
+  const bool present = channel < params.channels;
+  const auto* const partials =
+      static_cast<const PartialMoments*>(params.partials) + (present ? channel : 0);
+  const float shift = partials->shift;
+  // Parts that do not exist are read as part 0, without branches that would wait for each load, and
+  // weigh nothing.
+  PartialMoments own[MOST];
+  float n[MOST];
+#pragma unroll
+  for (u32 i = 0; i < MOST; ++i) {
+    const u32 part = first + i * SHARING;
+    const bool exists = part < params.parts;
+    own[i] = partials[(exists ? part : 0) * params.rows];
+    n[i] = exists ? elements_of(params, part) : 0.0f;
+  }
+  const float share = 1.0f / static_cast<float>(params.pixels);
+  float mean = 0;
+#pragma unroll
+  for (u32 i = 0; i < MOST; ++i) mean = math_fma(n[i] * share, own[i].from(shift), mean);
+  mean = sum_of_channel(mean, 0);
+  float m2 = 0;
+#pragma unroll
+  for (u32 i = 0; i < MOST; ++i) {
+    const float d = own[i].from(shift) - mean;
+    m2 += math_fma(d * d, n[i], n[i] > 0.0f ? own[i].m2 : 0.0f);
+  }
+  m2 = sum_of_channel(m2, 1);
+  if (first > 0 || !present) return;
+  float* const to = static_cast<float*>(params.moments) + channel;
+  to[0] = static_cast<float>(params.pixels);
+  // An infinity among the elements makes both NaN.
+  to[params.channels] = m2 != m2 ? m2 : shift + mean;
+  to[2 * static_cast<u64>(params.channels)] = m2;
+}
