@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
           BOOST_TEST_CONTEXT(line << ", pass " << pass << ", batch " << batch) {
             BOOST_TEST(cost.answers <= thousand.answers);
             BOOST_TEST(cost.bytes <= thousand.bytes);
-            BOOST_TEST(cost.steps <= 2 * 16384 + 3);
+            BOOST_TEST(cost.steps <= 2 * 4096 + 3);
           }
         }
       }
