@@ -25,7 +25,9 @@ def _integer(value: Any, name: str) -> Any:
 
 def _expand(value: Ints, spatial: int, name: str) -> List[int]:
     """An integer for each dimension of space."""
-    if isinstance(value, (list, tuple, torch.Size)) or not hasattr(value, "__index__") and hasattr(value, "__iter__"):
+    # NumPy's arrays can be iterated over, and have __index__, whatever their dimensions are.
+    several = hasattr(value, "__iter__") and not isinstance(value, str) and getattr(value, "shape", None) != ()
+    if isinstance(value, (list, tuple, torch.Size)) or several:
         values = [_integer(v, name) for v in value]
     else:
         values = [_integer(value, name)] * spatial
