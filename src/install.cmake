@@ -46,3 +46,9 @@ Cflags: -I\${includedir}
 Libs: -L\${libdir} -lkiln
 ")
 install(FILES ${PROJECT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What a Python package is packed of (python/pack_build.cmake): for those who ask for it alone.
+if(KILN_BUILD_CLI AND KILN_BUILD_TORCH)
+  install(TARGETS kiln kiln_torch LIBRARY DESTINATION lib COMPONENT python EXCLUDE_FROM_ALL NAMELINK_SKIP)
+  install(TARGETS kiln_cli RUNTIME DESTINATION bin COMPONENT python EXCLUDE_FROM_ALL)
+endif()

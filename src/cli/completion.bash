@@ -11,7 +11,7 @@ _kiln() {
   # "  --dt TEXT:{f32,f64,f16,bf16}=f32"
   values=$(sed -n "s/^ *$before TEXT:{\([^}]*\)}.*/\1/p" <<<"$help")
   case $before in  # too many for --help
-    --arch) values=$("${COMP_WORDS[0]}" info --list architectures 2>/dev/null) ;;
+    --arch | --describe-device) values=$("${COMP_WORDS[0]}" info --list architectures 2>/dev/null) ;;
     --engine) values=$("${COMP_WORDS[0]}" info --list engines 2>/dev/null) ;;
     --family) values=$("${COMP_WORDS[0]}" info --list families 2>/dev/null) ;;
   esac

@@ -166,9 +166,10 @@ class Memory {
   }
   void keep(const Problem& problem, const DeviceDescription& device, const Terms& terms,
             const Choice& choice, std::vector<EngineRefusal> refusals) {
+    // A step takes some 7 KiB. Beside the execution of so many steps a new choice costs little.
+    constexpr std::size_t most = 128, most_steps = 64;
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-    if (convolution == nullptr) return;
-    constexpr std::size_t most = 128;
+    if (convolution == nullptr || choice.proposal.then.size() >= most_steps) return;
     choices_.push_front(std::make_shared<Remembered>(
         Remembered{*convolution, device, terms, choice, std::move(refusals)}));
     if (choices_.size() > most) choices_.pop_back();

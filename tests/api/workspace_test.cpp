@@ -119,4 +119,23 @@ BOOST_AUTO_TEST_CASE(finalizes_with_a_right_kernel) {
             {"plan is finalized", "kilnTunePlan before kilnFinalizePlan"});
 }
 
+// Where there is nothing to compare, operands are looked at all the same.
+BOOST_AUTO_TEST_CASE(with_one_candidate) {
+  Geometry g;
+  g.n = 1, g.c = 2, g.h = 4, g.w = 4, g.k = 2, g.r = 2, g.s = 2, g.groups = 1;
+  g.stride = {1, 1}, g.dilation = {1, 1};
+  const Case<float> c(g);
+  const TestHandle handle;
+  const TestPlan plan(handle, c.x_desc, c.w_desc, c.convolution, c.y_desc);
+  succeeds(kilnSetPlanEngine(plan, "direct"));
+  const Buffer<float> x(c.x), w(c.w), y(c.y);
+  const void* nothing[] = {nullptr, nullptr, nullptr};
+  bad_param(kilnTunePlan(handle, plan, nothing, 3, 10), {"x is null"});
+  const void* operands[] = {x.data(), w.data(), y.data()};
+  succeeds(kilnTunePlan(handle, plan, operands, 3, 10));
+  const float one = 1, zero = 0;
+  succeeds(kilnExecuteConvolutionForward(handle, plan, &one, x.data(), w.data(), &zero, y.data()));
+  BOOST_TEST(y.read() == c.expected(1, 0, c.y), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

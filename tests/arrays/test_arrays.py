@@ -114,6 +114,34 @@ class Operations(unittest.TestCase):
         want = (forward(e, w, stride=2, padding=1, groups=2) * x).sum()
         self.assertAlmostEqual((y * e).sum(), want, places=9)
 
+    def test_padding_in_words(self):
+        # "same" by PyTorch's rule: where the sum is odd, one element more after.
+        x, w = random(2, 3, 7, 6), random(4, 3, 2, 3)
+        padded = np.pad(x, ((0, 0), (0, 0), (1, 2), (2, 2)))
+        g = dict(padding="same", dilation=(3, 2))
+        want = arrays.convolution(padded, w, dilation=(3, 2))
+        self.assertEqual(want.shape, (2, 4, 7, 6))
+        np.testing.assert_allclose(arrays.convolution(x, w, **g), want, atol=1e-12)
+        dy = random(*want.shape)
+        np.testing.assert_allclose(arrays.filter_gradient(x, dy, w.shape, **g),
+                                   arrays.filter_gradient(padded, dy, w.shape, dilation=(3, 2)), atol=1e-12)
+        np.testing.assert_allclose(arrays.data_gradient(dy, w, x.shape, **g),
+                                   arrays.data_gradient(dy, w, padded.shape, dilation=(3, 2))[:, :, 1:-2, 2:-2], atol=1e-12)
+        np.testing.assert_array_equal(arrays.convolution(x, w, padding="valid"), arrays.convolution(x, w))
+        own = np.ascontiguousarray(np.broadcast_to(w, (7, 6, *w.shape)))
+        np.testing.assert_allclose(arrays.local(x, own, **g), want, atol=1e-12)
+        whole = arrays.local_filter_gradient(x, dy, own.shape, **g)
+        np.testing.assert_allclose(whole.sum((0, 1)), arrays.filter_gradient(x, dy, w.shape, **g), atol=1e-12)
+        np.testing.assert_allclose(arrays.local_data_gradient(dy, own, x.shape, **g),
+                                   arrays.data_gradient(dy, w, x.shape, **g), atol=1e-12)
+        for error, words, call in (
+            (ValueError, "padding is 'full'; expected integers, 'same' or 'valid'", lambda: arrays.convolution(x, w, padding="full")),
+            (ValueError, r"padding is 'same' and stride \(1, 2\)", lambda: arrays.convolution(x, w, padding="same", stride=(1, 2))),
+            (TypeError, "padding is 'same'; expected integers", lambda: arrays.convolution_transposed(x, random(3, 1, 2, 2), padding="same")),
+        ):
+            with self.assertRaisesRegex(error, words):
+                call()
+
     def test_types_and_dimensions(self):
         for dtype, error in ((np.float32, 1e-5), (np.float16, 5e-3)):
             x, w = random(1, 3, 5, 5, dtype=dtype), random(2, 3, 3, 3, dtype=dtype)

@@ -183,6 +183,9 @@ BOOST_AUTO_TEST_CASE(cache_commands) {
   BOOST_TEST(contains(kiln({"cache", "stat"}).out, "entries    2\n"));
   BOOST_TEST(kiln({"cache", "clear"}).out == "removed 2 entries\n");
   BOOST_TEST(kiln({"cache", "ls"}).out == "");
+  // Whatever compiles a kernel says what for.
+  BOOST_TEST(kiln({"inspect", "--arch", "host", "--emit", "cubin", tiny}).status == 0);
+  BOOST_TEST(contains(kiln({"cache", "ls"}).out, "  conv --arch host g1mb2_ic3ih6iw6_oc4"));
   BOOST_TEST(kiln({"cache"}).status == 2);
   BOOST_TEST(kiln({"cache", "shrink"}).status == 2);
 }

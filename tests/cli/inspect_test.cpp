@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "run_kiln.hpp"
 #include "support/text.hpp"
@@ -222,6 +223,22 @@ BOOST_AUTO_TEST_CASE(several_architectures) {
   const Finished source = kiln({"inspect", tiny, "--arch", "sm_80,sm_90a", "--emit", "source"});
   BOOST_TEST(source.status == 2);
   BOOST_TEST(contains(source.err, "--arch is sm_80,sm_90a"));
+}
+
+// Whatever the numbers of a line are: 2 s of processor time and 300 MB of addresses.
+BOOST_AUTO_TEST_CASE(huge_batches_take_little) {
+  Kiln kiln;
+  const std::string limited =
+      "ulimit -t 2; ulimit -v 300000; exec " + std::exchange(kiln.program, "/bin/sh") + " \"$@\"";
+  for (const std::string dir : {"fwd", "dgrad", "wgrad"})
+    for (const std::string batch : {"339000", "1000000000"}) {
+      const Finished finished = kiln({"-c", limited, "kiln", "inspect", "--arch", "h100", "--json",
+                                      "conv --workspace 16777216 --dt f16 --dir " + dir + " mb" +
+                                          batch + "ic64ih28oc64kh3ph1"});
+      BOOST_TEST(finished.status == 0, dir << ", batch " << batch << ": " << finished.err);
+      const bool in_chunks = !contains(finished.out, "\"steps\":1,");
+      BOOST_TEST(in_chunks == (batch == "339000"), finished.out);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(resources) {

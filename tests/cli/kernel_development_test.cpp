@@ -67,6 +67,8 @@ BOOST_AUTO_TEST_CASE(dump_of_what_does_not_compile) {
   const std::string edited = kiln.directory / "edited/conv/implicit_gemm/implicit_gemm.cuh";
   BOOST_TEST(contains(failed.err, edited + ":1:"), failed.err);
   BOOST_TEST(!contains(failed.err, "has no file of the library's kernels"), failed.err);
+  const Finished by_nvrtc = kiln({"inspect", tiny, "--arch", "sm_90a", "--emit", "ptx"});
+  BOOST_TEST(contains(by_nvrtc.err, edited + "(1): error"), by_nvrtc.err);
   BOOST_REQUIRE(!fs::is_empty(kiln.directory / "dump"));
   const auto file = fs::directory_iterator(kiln.directory / "dump")->path();
   BOOST_TEST(contains(kiln_test::read(file), "\nthis is no kernel\n"));

@@ -151,6 +151,32 @@ if(NVRTC_FOLDER)
   expect("${found}" "^NVRTC 1[23]\\.[0-9]+\\.[0-9]+, ${WORK}/loaded/${nvrtc}$")
 endif()
 
+# ---- the Python package, packed of the same build ------------------------------------------------
+
+set(package ${WORK}/package/kiln)
+function(pack build)
+  run(${CMAKE_COMMAND} -E env KILN_BUILD_DIR=${build} ${CMAKE_COMMAND} -S ${SOURCE}/src/python -B ${WORK}/packing)
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${WORK}/packing --component python --prefix ${WORK}/package
+    ERROR_VARIABLE complaint)
+  set(complaint "${complaint}" PARENT_SCOPE)
+endfunction()
+pack(${WORK})
+expect("${complaint}" "KILN_BUILD_DIR is ${WORK}, which has no")
+pack(${BUILD})
+expect("${complaint}" "^$")
+file(GLOB_RECURSE files RELATIVE ${package} ${package}/*)
+if(NOT "${files}" STREQUAL "LICENSE;bin/kiln;lib/libkiln.so.${abi};lib/libkiln_torch.so")
+  message(FATAL_ERROR "the Python package has ${files}")
+endif()
+output_of(version ${package}/bin/kiln --version)
+expect("${version}" "^kiln ${VERSION} ")
+output_of(dynamic readelf -d ${package}/lib/libkiln_torch.so)
+expect("${dynamic}" "R(UN)?PATH[^\n]*\\[\\$ORIGIN\\]")
+file(SIZE ${package}/lib/libkiln.so.${abi} bytes)
+if(bytes GREATER 5000000)
+  message(FATAL_ERROR "the package's libkiln has ${bytes} bytes; expected at most 5000000")
+endif()
+
 # ---- consumers ----------------------------------------------------------------------------------
 
 # configure(FOLDER LANGUAGES FROM [ARGUMENT...])

@@ -1,4 +1,6 @@
 // The work of a choice on the host, counted.
+#include <malloc.h>
+
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <string>
@@ -98,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
           BOOST_TEST_CONTEXT(line << ", pass " << pass << ", batch " << batch) {
             BOOST_TEST(cost.answers <= thousand.answers);
             BOOST_TEST(cost.bytes <= thousand.bytes);
-            BOOST_TEST(cost.steps <= 2 * 16384 + 3);
+            BOOST_TEST(cost.steps <= 2 * 4096 + 3);
           }
         }
       }
@@ -106,6 +108,25 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
   BOOST_TEST(in_chunks >= 3);
   BOOST_TEST(many_chunks >= 1);
   BOOST_TEST(taken >= 24);
+}
+
+// Choices are remembered, but not those of thousands of steps, which would take gigabytes.
+BOOST_AUTO_TEST_CASE(choices_of_many_steps_are_not_kept) {
+  if (!test::counts_allocations) return;  // another allocator, which mallinfo2 does not know
+  const DeviceDescription device = known_architecture("h200");
+  const auto steps_of = [&](const char* batch) {
+    const ConvolutionOperands o = describe_convolution(
+        parse_convolution_line(std::string("mb") + batch + "ic64ih28oc64kh3ph1"), KILN_DATA_HALF,
+        KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
+    std::vector<EngineRefusal> refusals;
+    return choose(make_convolution(o.spec, o.x, o.w, o.y), device, {.workspace = most_workspace},
+                  refusals)
+        .then.size();
+  };
+  steps_of("64");
+  const std::size_t before = mallinfo2().uordblks;
+  for (const char* batch : {"90000", "100000", "110000"}) BOOST_TEST(steps_of(batch) > 1000u);
+  BOOST_TEST(mallinfo2().uordblks < before + (std::size_t{2} << 20));  // of 7 MiB each
 }
 
 // A proposal with copies needs as many bytes of workspace as its estimate said.

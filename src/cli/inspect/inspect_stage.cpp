@@ -184,7 +184,9 @@ std::string stage_text(const std::string& stage, const Problem& problem,
     return json_line(json);
   };
   if (stage == "source") return answer(generate_source(step.kernel, device.kind));
-  const auto image = make_image(step.kernel, device.kind, device.arch).image;
+  const auto image = make_image(step.kernel, device.kind, device.arch, Caching::use, [&] {
+                       return plan_line(problem, device, terms);
+                     }).image;
   if (stage == "ptx") return answer(image->ptx);
   if (stage == "sass") return answer(disassemble(image->binary));
   if (stage == "resources") {

@@ -24,15 +24,22 @@ bench::MeasurementSettings brief(const bench::MeasurementSettings& full) {
 }
 
 // Compiles all candidates into the cache, several at a time, where their plans find them.
-void compile(const std::vector<const Option*>& options, const DeviceDescription& device,
-             int threads) {
+void compile(const bench::Case& item, const std::vector<const Option*>& options,
+             const DeviceDescription& device, int threads) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next++) < options.size();) {
       try {
         const Proposal& proposal = options[i]->choice.proposal;
-        make_image(proposal.kernel, device.kind, device.arch);
-        for (const Step& step : proposal.then) make_image(step.kernel, device.kind, device.arch);
+        const auto make = [&](const Step& step) {
+          make_image(step.kernel, device.kind, device.arch, Caching::use, [&] {
+            Terms terms = item.terms;
+            terms.only_engine = options[i]->name.engine;
+            return plan_line(item.problem, device, terms);
+          });
+        };
+        make(proposal);
+        for (const Step& step : proposal.then) make(step);
       } catch (const Error&) {  // NOLINT(bugprone-empty-catch): its plan will say so
       }
     }
@@ -110,7 +117,7 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
     places.push_back(i);
     wanted.push_back(&options[i]);
   }
-  compile(wanted, device_->description(), settings_.threads);
+  compile(item, wanted, device_->description(), settings_.threads);
   bench::Operands operands(*device_, pool_, item);
   std::vector<bench::Contestant> contestants;
   for (const Option* option : wanted) contestants.push_back(contestant(device_, item, *option));

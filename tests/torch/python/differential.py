@@ -56,6 +56,13 @@ def differences(got, want, tolerance):
             yield f"result {i} differs by {error:.1e} of its largest"
 
 
+def adds_inside(fused):
+    """Whether a block that is called as a whole adds in place. torch.fx records that as an addition whose result has
+    the wider type, in a trace of the model itself, too; under autocast the two types differ."""
+    called = [fused.get_submodule(node.target) for node in fused.graph.nodes if node.op == "call_module"]
+    return any(isinstance(module, models.Block) and module.skips for module in called)
+
+
 def check(seed):
     """Sentences about faults of the fused copy of one model, and how many fused convolutions it has."""
     chance = random.Random(~seed)
@@ -86,7 +93,7 @@ def check(seed):
             except Exception:
                 pass
         else:
-            if not any(fused._forward_hooks):
+            if not any(fused._forward_hooks) and not (autocast and adds_inside(fused)):
                 same(twice, "traced by torch.fx")
     elif again < 0.35 and x.dtype == torch.float32:
         x, tolerance = x.double(), 1e-5  # norms were folded in f32

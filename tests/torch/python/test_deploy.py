@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 import unittest.mock
+import warnings
 
 import torch
 import torch.nn.functional as F
@@ -161,6 +163,18 @@ class Deployment(unittest.TestCase):
         with self.assertWarnsRegex(RuntimeWarning, "PyTorch finds no GPU"):
             kiln.torch.enable()
         kiln.torch.disable()
+
+    def test_three_lines_of_the_readme(self):
+        page = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+        lines = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)[0]
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        model, x = nn.Conv2d(3, 4, 3, device=device), torch.randn(1, 3, 6, 6, device=device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # there may be no GPU
+            exec(lines, {"model": model, "x": x})
+        kiln.torch.set_policy("wait")
+        kiln.torch.disable()
+        self.assertEqual(model.weight.grad.shape, model.weight.shape)
 
     def test_what_is_wrong_is_named(self):
         with self.assertRaisesRegex(RuntimeError, "call kiln.torch.enable()"):

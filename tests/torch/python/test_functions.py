@@ -150,8 +150,14 @@ class Functions(unittest.TestCase):
 
     def test_complex_tensors_are_pytorchs(self):
         x, w = torch.randn(1, 2, 4, 4, dtype=torch.complex64), torch.randn(3, 2, 3, 3, dtype=torch.complex64)
-        error = (kiln.torch.conv2d(x, w, padding=1) - F.conv2d(x, w, padding=1)).abs().max().item()
-        self.assertLess(error, 1e-4)
+        v, bias = torch.randn(2, 3, 3, 3, dtype=torch.complex64), torch.randn(3, dtype=torch.complex64)
+        for got, want in (
+            (kiln.torch.conv2d(x, w, bias, padding=1), F.conv2d(x, w, bias, padding=1)),
+            (kiln.torch.conv2d(x, w, padding="same", residual=bias.view(3, 1, 1).expand(1, 3, 4, 4)),
+             F.conv2d(x, w, bias, padding=1)),
+            (kiln.torch.conv_transpose2d(x, v, stride=2), F.conv_transpose2d(x, v, stride=2)),
+        ):
+            self.assertLess((got - want).abs().max().item(), 1e-4)
 
     def test_empty_batch_and_policy_native(self):
         w = torch.randn(3, 2, 3, 3)

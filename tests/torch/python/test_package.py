@@ -41,6 +41,10 @@ class Package(unittest.TestCase):
         examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
         run(sys.executable, "-c", next(e for e in examples if "kiln.arrays" in e) + "assert dw.shape == w.shape")
 
+    def test_versions_agree(self):
+        code = "import importlib.metadata, kiln; print(importlib.metadata.version('kiln-kernels') == kiln.__version__)"
+        self.assertEqual(run(sys.executable, "-c", code), "True\n")
+
     def test_program(self):
         self.assertIn("kiln ", run(sys.executable, "-m", "kiln", "--version"))
         self.assertIn("Usage: kiln", run(str(pathlib.Path(sys.executable).parent / "kiln"), "--help"))

@@ -28,9 +28,10 @@ struct RelaidLayout {
   std::int64_t chunks = 0;
   std::size_t workspace = 0;  // byte at which the inner proposal's own workspace begins
 };
-// The most chunks of a problem. A plan lists the launches of every chunk. Copies of so many chunks
-// take 256 GiB if a chunk takes all of most_workspace, more than devices have.
-inline constexpr std::int64_t most_chunks = 16384;
+// The most chunks of a problem. A plan lists the launches of every chunk, and takes some 7 KiB of
+// the host's memory for each until it is finalized. If a chunk takes all of most_workspace, so many
+// have copies of 64 GiB, more than the tensors of networks.
+inline constexpr std::int64_t most_chunks = 4096;
 
 // The divisions that are estimated: those of which all copies of a chunk fit into `budget` bytes of
 // workspace together with `sums` bytes of sums, and which have at most most_chunks. More chunks

@@ -14,6 +14,7 @@ from . import _checks
 from ._buffers import Buffer, buffer_of, new_result
 
 Ints = Union[int, Sequence[int]]
+Padding = Union[Ints, str]
 
 TYPES = {"float32": 100, "float64": 101, "float16": 102, "bfloat16": 103}  # kilnDataType_t
 CROSS_CORRELATION = 301
@@ -117,6 +118,24 @@ def _expand(value: Ints, spatial: int, name: str) -> List[int]:
     return values
 
 
+def around(padding: Padding, filter_sizes: Sequence[int], stride: Sequence[int],
+           dilation: Sequence[int]) -> Tuple[List[int], List[int]]:
+    """What is padded before and after each dimension of space. ``"same"`` is as in PyTorch: where the sum is odd, one
+    element more after."""
+    spatial = len(stride)
+    if not isinstance(padding, str):
+        both = _expand(padding, spatial, "padding")
+        return both, both
+    if padding not in ("same", "valid"):
+        raise ValueError(f"padding is {padding!r}; expected integers, 'same' or 'valid'")
+    if padding == "valid" or len(filter_sizes) != spatial:  # the latter: libkiln speaks of the sizes
+        return [0] * spatial, [0] * spatial
+    if any(step != 1 for step in stride):
+        raise ValueError(f"padding is 'same' and stride {tuple(stride)}; expected a stride of 1")
+    sums = [dilation[i] * (filter_sizes[i] - 1) for i in range(spatial)]
+    return [total // 2 for total in sums], [total - total // 2 for total in sums]
+
+
 class _Operands:
     """The arrays of a call: their buffers, their common type and device, and the handle."""
 
@@ -170,17 +189,18 @@ class _Operands:
         kind = ctypes.c_double if self.first.dtype == "float64" else ctypes.c_float
         return ctypes.byref(kind(1)), ctypes.byref(kind(0))
 
-    def convolution(self, stride: Ints, padding: Ints, dilation: Ints, groups: int, math: str,
-                    *more: Buffer) -> _Descriptor:
+    def convolution(self, filter_sizes: Sequence[int], stride: Ints, padding: Padding, dilation: Ints, groups: int,
+                    math: str, *more: Buffer) -> _Descriptor:
+        """The convolution's descriptor. filter_sizes: the filter's, in the dimensions of space."""
         if math not in MATH:
             raise ValueError(f"math is {math!r}; expected one of {', '.join(MATH)}")
         descriptor = _Descriptor("Convolution")
         compute = TYPES["float64" if self.first.dtype == "float64" else "float32"]
-        before, strides = _expand(padding, self.spatial, "padding"), _expand(stride, self.spatial, "stride")
-        dilations = _expand(dilation, self.spatial, "dilation")
+        strides, dilations = _expand(stride, self.spatial, "stride"), _expand(dilation, self.spatial, "dilation")
+        before, after = around(padding, filter_sizes, strides, dilations)
         _call(
-            "kilnSetConvolutionNdDescriptor", descriptor, self.spatial, _array(before), None, _array(strides),
-            _array(dilations), CROSS_CORRELATION, compute,
+            "kilnSetConvolutionNdDescriptor", descriptor, self.spatial, _array(before), _array(after),
+            _array(strides), _array(dilations), CROSS_CORRELATION, compute,
         )
         _call("kilnSetConvolutionGroupCount", descriptor, ctypes.c_int64(_checks.integer(groups, "groups")))
         _call("kilnSetConvolutionMathMode", descriptor, MATH[math])
@@ -195,14 +215,14 @@ def _pointer(buffer: Optional[Buffer]) -> ctypes.c_void_p:
     return ctypes.c_void_p(buffer.address if buffer is not None else None)
 
 
-def convolution(x: Any, w: Any, *, bias: Any = None, residual: Any = None, stride: Ints = 1, padding: Ints = 0,
+def convolution(x: Any, w: Any, *, bias: Any = None, residual: Any = None, stride: Ints = 1, padding: Padding = 0,
                 dilation: Ints = 1, groups: int = 1, activation: str = "identity",
                 coefficient: Optional[float] = None, math: str = "default", out: Any = None,
                 stream: Optional[int] = None) -> Any:
     """``activation(convolution(x, w) + bias + residual)``, in one kernel; a cross-correlation, as frameworks have it.
 
     bias: (K,). residual: an array with the sizes of the result. stride, padding, dilation: an integer, or
-    one for each dimension of space. activation, coefficient: as in ``kiln.torch.conv2d``. math: how products
+    one for each dimension of space; padding also ``"same"`` or ``"valid"``, as in PyTorch. activation, coefficient: as in ``kiln.torch.conv2d``. math: how products
     of f32 are computed: ``"default"`` (as exact as f32), ``"strict"`` (only fused multiply-adds) or
     ``"tf32"``. stream: the CUDA stream's address (CuPy: ``stream.ptr``); None: the legacy default stream,
     which waits for all blocking streams.
@@ -212,7 +232,8 @@ def convolution(x: Any, w: Any, *, bias: Any = None, residual: Any = None, strid
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation is {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
     operands = _Operands(stream, x=x, w=w, bias=bias, residual=residual)
-    geometry = operands.convolution(stride, padding, dilation, groups, math)
+    sizes_of_filter = operands.buffers["w"].shape[2:]
+    geometry = operands.convolution(sizes_of_filter, stride, padding, dilation, groups, math)
     x_desc, w_desc = _tensor(operands.buffers["x"]), _filter(operands.buffers["w"])
     sizes = _array([0] * (operands.spatial + 2))
     _call("kilnGetConvolutionForwardOutputDim", geometry, x_desc, w_desc, len(sizes), sizes)
@@ -221,7 +242,7 @@ def convolution(x: Any, w: Any, *, bias: Any = None, residual: Any = None, strid
     mode, usual = ACTIVATIONS[activation]
     act = _Descriptor("Activation")
     _call("kilnSetActivationDescriptor", act, mode, ctypes.c_double(usual if coefficient is None else coefficient))
-    geometry = operands.convolution(stride, padding, dilation, groups, math, y)
+    geometry = operands.convolution(sizes_of_filter, stride, padding, dilation, groups, math, y)
     one, zero = operands.scalars()
     _call(
         "kilnConvolutionBiasActivationForward", operands.handle(), one, x_desc, _pointer(operands.buffers["x"]),
@@ -235,15 +256,19 @@ def convolution(x: Any, w: Any, *, bias: Any = None, residual: Any = None, strid
 def convolution_transposed(x: Any, w: Any, *, stride: Ints = 1, padding: Ints = 0, output_padding: Ints = 0,
                            dilation: Ints = 1, groups: int = 1, math: str = "default", out: Any = None,
                            stream: Optional[int] = None) -> Any:
-    """The transposed convolution of x (N, C, space) by w (C, K / groups, space); the rest as ``convolution()``."""
+    """The transposed convolution of x (N, C, space) by w (C, K / groups, space); the rest as ``convolution()``,
+    but that padding is given by integers."""
     operands = _Operands(stream, x=x, w=w)
-    geometry = operands.convolution(stride, padding, dilation, groups, math)
+    if isinstance(padding, str):
+        raise TypeError(f"padding is {padding!r}; expected integers for a transposed convolution")
+    sizes_of_filter = operands.buffers["w"].shape[2:]
+    geometry = operands.convolution(sizes_of_filter, stride, padding, dilation, groups, math)
     x_desc, w_desc = _tensor(operands.buffers["x"]), _filter(operands.buffers["w"])
     sizes = _array([0] * (operands.spatial + 2))
     after = _array(_expand(output_padding, operands.spatial, "output_padding"))
     _call("kilnGetConvolutionTransposedOutputDim", geometry, x_desc, w_desc, after, len(sizes), sizes)
     y, finish = operands.result(out, list(sizes))
-    geometry = operands.convolution(stride, padding, dilation, groups, math, y)
+    geometry = operands.convolution(sizes_of_filter, stride, padding, dilation, groups, math, y)
     one, zero = operands.scalars()
     _call(
         "kilnConvolutionTransposed", operands.handle(), one, x_desc, _pointer(operands.buffers["x"]), w_desc,
@@ -252,12 +277,12 @@ def convolution_transposed(x: Any, w: Any, *, stride: Ints = 1, padding: Ints = 
     return finish()
 
 
-def data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+def data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1,
                   groups: int = 1, math: str = "default", out: Any = None, stream: Optional[int] = None) -> Any:
     """The gradient of x, whose sizes are ``sizes``, from that of ``y = convolution(x, w)``."""
     operands = _Operands(stream, dy=dy, w=w)
     dx, finish = operands.result(out, sizes)
-    geometry = operands.convolution(stride, padding, dilation, groups, math, dx)
+    geometry = operands.convolution(operands.buffers["w"].shape[2:], stride, padding, dilation, groups, math, dx)
     one, zero = operands.scalars()
     dy_buffer, w_buffer = operands.buffers["dy"], operands.buffers["w"]
     _call(
@@ -267,12 +292,12 @@ def data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints = 1, pa
     return finish()
 
 
-def filter_gradient(x: Any, dy: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+def filter_gradient(x: Any, dy: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1,
                     groups: int = 1, math: str = "default", out: Any = None, stream: Optional[int] = None) -> Any:
     """The gradient of w, whose sizes are ``sizes``, from that of ``y = convolution(x, w)``."""
     operands = _Operands(stream, x=x, dy=dy)
     dw, finish = operands.result(out, sizes)
-    geometry = operands.convolution(stride, padding, dilation, groups, math, dw)
+    geometry = operands.convolution(dw.shape[2:], stride, padding, dilation, groups, math, dw)
     one, zero = operands.scalars()
     x_buffer, dy_buffer = operands.buffers["x"], operands.buffers["dy"]
     _call(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence, Tuple
 
 from ._buffers import Buffer
-from ._functions import Ints, _call, _expand, _Operands, _pointer, _tensor
+from ._functions import Ints, Padding, _call, _expand, _Operands, _pointer, _tensor, around
 
 
 def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
@@ -20,18 +20,16 @@ def output_sizes(x: Sequence[int], w: Sequence[int]) -> Tuple[int, ...]:
     return (x[0], w[pixels + spatial], *w[pixels : pixels + spatial])
 
 
-def _check_pixels(x: Sequence[int], w: Sequence[int], stride: Ints, padding: Ints, dilation: Ints) -> None:
+def _check_pixels(x: Sequence[int], w: Sequence[int], stride: Ints, padding: Padding, dilation: Ints) -> None:
     """Checks that the weights are for as many output pixels as the input gives."""
     spatial = len(x) - 2
-    steps, around, spread = (
-        _expand(value, spatial, name)
-        for value, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"))
-    )
+    steps, spread = _expand(stride, spatial, "stride"), _expand(dilation, spatial, "dilation")
+    before, after = around(padding, w[len(w) - spatial :], steps, spread)
     if min(steps) < 1:
         return  # libkiln says so
     have = output_sizes(x, w)[2:]
     want = tuple(
-        (x[2 + i] + 2 * around[i] - spread[i] * (w[len(w) - spatial + i] - 1) - 1) // steps[i] + 1
+        (x[2 + i] + before[i] + after[i] - spread[i] * (w[len(w) - spatial + i] - 1) - 1) // steps[i] + 1
         for i in range(spatial)
     )
     if have != want:
@@ -50,7 +48,7 @@ def _whole_bias(bias: Optional[Buffer], y: Buffer) -> Optional[Buffer]:
     return bias._replace(shape=(1, *bias.shape, *(1,) * missing), strides=(1, *bias.strides, *(1,) * missing))
 
 
-def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Padding = 0, dilation: Ints = 1,
           groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
     """A convolution of x (N, C, space) with separate weights for every output pixel.
 
@@ -66,7 +64,7 @@ def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Ints =
         _check_pixels(x_buffer.shape, w_buffer.shape, stride, padding, dilation)
     y, finish = operands.result(out, sizes)
     whole = _whole_bias(operands.buffers.get("bias"), y)
-    geometry = operands.convolution(stride, padding, dilation, groups, "default", y)
+    geometry = operands.convolution(w_buffer.shape[-operands.spatial :], stride, padding, dilation, groups, "default", y)
     one, zero = operands.scalars()
     _call(
         "kilnLocalForward", operands.handle(), one, _tensor(x_buffer), _pointer(x_buffer), _tensor(w_buffer),
@@ -75,14 +73,14 @@ def local(x: Any, w: Any, *, bias: Any = None, stride: Ints = 1, padding: Ints =
     return finish()
 
 
-def local_data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Ints = 0,
+def local_data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Padding = 0,
                         dilation: Ints = 1, groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
     """The gradient of x, whose sizes are ``sizes``, from that of ``y = local(x, w)``."""
     operands = _Operands(stream, dy=dy, w=w)
     dx, finish = operands.result(out, sizes)
-    geometry = operands.convolution(stride, padding, dilation, groups, "default", dx)
-    one, zero = operands.scalars()
     dy_buffer, w_buffer = operands.buffers["dy"], operands.buffers["w"]
+    geometry = operands.convolution(w_buffer.shape[-operands.spatial :], stride, padding, dilation, groups, "default", dx)
+    one, zero = operands.scalars()
     _call(
         "kilnLocalBackwardData", operands.handle(), one, _tensor(w_buffer), _pointer(w_buffer), _tensor(dy_buffer),
         _pointer(dy_buffer), geometry, zero, _tensor(dx), _pointer(dx),
@@ -90,12 +88,12 @@ def local_data_gradient(dy: Any, w: Any, sizes: Sequence[int], *, stride: Ints =
     return finish()
 
 
-def local_filter_gradient(x: Any, dy: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Ints = 0,
+def local_filter_gradient(x: Any, dy: Any, sizes: Sequence[int], *, stride: Ints = 1, padding: Padding = 0,
                           dilation: Ints = 1, groups: int = 1, out: Any = None, stream: Optional[int] = None) -> Any:
     """The gradient of w, whose sizes are ``sizes``, from that of ``y = local(x, w)``."""
     operands = _Operands(stream, x=x, dy=dy)
     dw, finish = operands.result(out, sizes)
-    geometry = operands.convolution(stride, padding, dilation, groups, "default", dw)
+    geometry = operands.convolution(dw.shape[-operands.spatial :], stride, padding, dilation, groups, "default", dw)
     one, zero = operands.scalars()
     x_buffer, dy_buffer = operands.buffers["x"], operands.buffers["dy"]
     _call(

@@ -25,7 +25,9 @@ def _integer(value: Any, name: str) -> Any:
 
 def _expand(value: Ints, spatial: int, name: str) -> List[int]:
     """An integer for each dimension of space."""
-    if isinstance(value, (list, tuple, torch.Size)) or not hasattr(value, "__index__") and hasattr(value, "__iter__"):
+    # NumPy's arrays can be iterated over, and have __index__, whatever their dimensions are.
+    several = hasattr(value, "__iter__") and not isinstance(value, str) and getattr(value, "shape", None) != ()
+    if isinstance(value, (list, tuple, torch.Size)) or several:
         values = [_integer(v, name) for v in value]
     else:
         values = [_integer(value, name)] * spatial
@@ -79,6 +81,16 @@ def _pad(input: Tensor, weight: Tensor, spatial: int, stride: Sequence[int], pad
     return (F.pad(input, more) if any(more) else input), before
 
 
+def _complex(input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: Ints, padding: Ints, dilation: Ints,
+             transposed: bool, output_padding: Ints, groups: int) -> Tensor:
+    """PyTorch composes complex convolutions of real ones, in its functions alone and not in aten::convolution."""
+    if transposed:
+        function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[input.dim() - 3]
+        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    function = (F.conv1d, F.conv2d, F.conv3d)[input.dim() - 3]
+    return function(input, weight, bias, stride, padding, dilation, groups)
+
+
 def convolution(
     spatial: int,
     input: Tensor,
@@ -120,9 +132,12 @@ def convolution(
     ]
     transformed = _transforms.active()
     run = torch.ops.kiln.convolution_bias_activation
-    if not transposed and not transformed:
+    is_complex = input.is_complex() or weight.is_complex()
+    if not transposed and not transformed and not is_complex:
         return run(input, weight, bias, residual, *geometry, found.number, value or 0.0)
-    if transformed:
+    if is_complex:
+        y = _complex(input, weight, bias, *geometry)
+    elif transformed:
         y = torch.convolution(input, weight, bias, *geometry)
     else:  # the kernel of a transposed convolution cannot apply an epilogue
         y = run(input, weight, bias, None, *geometry, 700, 0.0)
