@@ -14,7 +14,7 @@ cd "$root"
 # The build of tests/run.sh, so that neither makes the other build again.
 folder=$build/sanitize
 configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
-  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
+  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
 compile "$folder" problem_runner
 
 # The tracer of gcc 12's LeakSanitizer crashes at the end of a program that has unloaded hundreds of
