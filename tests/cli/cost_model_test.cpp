@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_estimate_is_a_time) {
       int candidates = 0;
       for (const Engine* engine : engines()) {
         if (!engine->is_for(problem)) continue;
-        const auto answer = engine->candidates(problem, device);
+        const auto answer = ask(*engine, problem, device);
         const auto* list = std::get_if<std::vector<Candidate>>(&answer);
         if (list == nullptr) continue;
         BOOST_TEST(!list->empty(), engine->name());

@@ -75,6 +75,8 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
   }
   const ConvolutionOperands o = describe_convolution(
       parse_convolution_line("mb8ic64ih28oc64kh3ph1"), type, layout, KILN_CROSS_CORRELATION);
+  out.emplace_back(
+      make_convolution(o.spec, o.x, o.w, o.y, {{.kind = EpilogueOperation::Kind::moments}}));
   const Tensor& x = o.x;
   PoolingSpec pool;
   pool.spatial = 2;
