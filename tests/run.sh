@@ -57,8 +57,8 @@ check_format() {
 }
 
 # lint_file TOOL STAMP FILE INPUTS: writes INPUTS into the stamp if clang-tidy finds nothing. Bodies of
-# templates are read where they are used: those of the standard library that a file does not use would
-# take a seventh of the time.
+# templates are read where they are used: without those that a file does not use, three files took 4, 8
+# and 30% less time.
 lint_file() {
   local report
   if report=$("$1" --quiet -p "$build/lint" --extra-arg=-fdelayed-template-parsing "$3" 2>&1); then
