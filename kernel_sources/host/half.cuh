@@ -27,6 +27,27 @@ device_inline float to_float(bf16_t x) {
 }
 device_inline float to_float(float x) { return x; }
 
+// Vectors are written out, because the level at which tests compile kernels does not make any.
+typedef u32 u32x4 __attribute__((vector_size(16)));
+typedef float floatx4 __attribute__((vector_size(16)));
+typedef double doublex2 __attribute__((vector_size(16)));
+
+// The values of four elements, each in the lower half of its word.
+template <class T>
+device_inline floatx4 to_floats(u32x4 bits);
+template <>
+device_inline floatx4 to_floats<f16_t>(u32x4 bits) {
+  const u32x4 magnitude = bits & 0x7fffu;
+  const floatx4 scaled = __builtin_bit_cast(floatx4, magnitude << 13) * 0x1p112f;
+  const u32x4 not_finite = __builtin_bit_cast(u32x4, magnitude >= 0x7c00u) & 0x7f800000u;
+  return __builtin_bit_cast(
+      floatx4, (bits & 0x8000u) << 16 | __builtin_bit_cast(u32x4, scaled) | not_finite);
+}
+template <>
+device_inline floatx4 to_floats<bf16_t>(u32x4 bits) {
+  return __builtin_bit_cast(floatx4, bits << 16);
+}
+
 device_inline float narrowed(double v) {
   const float nearest = static_cast<float>(v);
   if (static_cast<double>(nearest) == v) return nearest;

@@ -24,26 +24,27 @@ template <int K>
 struct MmaLines {
   double line[2][K];
 };
-// Adds a * b to an accumulator. For f64 the operation is fused. Otherwise a and b have at most 11
-// significant bits, so their product in f64 is exact.
-template <class Sum>
-device_inline double mma_step(double sum, double a, double b) {
-  return sizeof(Sum) == 8 ? __builtin_fma(a, b, sum) : sum + a * b;
-}
 // Computes a lane's four sums of a 16 x 8 product: rows g and g + 8, columns 2 * t and 2 * t + 1,
-// where g is lane / 4 and t is lane % 4. The four chains are interleaved, so that an addition does
-// not wait for the one before.
+// where g is lane / 4 and t is lane % 4. The chains are interleaved, so that an addition does not
+// wait for the one before. For f64 the operation is fused. Otherwise a and b have at most 11
+// significant bits, so their product in f64 is exact.
 template <int K, class Sum>
 device_inline void mma_sums(Sum (&c)[4], const MmaLines<K>& rows, const MmaLines<K>& columns) {
-  double sum0 = c[0], sum1 = c[1], sum2 = c[2], sum3 = c[3];
-  for (int k = 0; k < K; ++k) {
-    const double row0 = rows.line[0][k], row1 = rows.line[1][k];
-    const double column0 = columns.line[0][k], column1 = columns.line[1][k];
-    sum0 = mma_step<Sum>(sum0, row0, column0), sum1 = mma_step<Sum>(sum1, row0, column1);
-    sum2 = mma_step<Sum>(sum2, row1, column0), sum3 = mma_step<Sum>(sum3, row1, column1);
+  const auto& row = rows.line;
+  const auto& column = columns.line;
+  if constexpr (sizeof(Sum) == 8) {
+    for (int k = 0; k < K; ++k)
+      for (int i = 0; i < 4; ++i) c[i] = __builtin_fma(row[i / 2][k], column[i % 2][k], c[i]);
+  } else {
+    doublex2 sums0{c[0], c[1]}, sums1{c[2], c[3]};
+    for (int k = 0; k < K; ++k) {
+      const doublex2 both{column[0][k], column[1][k]};
+      sums0 += row[0][k] * both;
+      sums1 += row[1][k] * both;
+    }
+    c[0] = mma_round(sums0[0], Sum()), c[1] = mma_round(sums0[1], Sum());
+    c[2] = mma_round(sums1[0], Sum()), c[3] = mma_round(sums1[1], Sum());
   }
-  c[0] = mma_round(sum0, Sum()), c[1] = mma_round(sum1, Sum());
-  c[2] = mma_round(sum2, Sum()), c[3] = mma_round(sum3, Sum());
 }
 
 // Gather a lane's rows of A and columns of B from the other lanes. Lanes 4 * g to 4 * g + 3 hold
@@ -59,9 +60,11 @@ device_inline MmaLines<K> mma_rows(const T (&mine)[K / 2]) {
   const u32 g = kiln_context->lane(kiln_context) / 4;
   MmaLines<K> out;
   for (u32 row = 0; row < 2; ++row)
-    for (u32 k = 0; k < K; ++k)
-      out.line[row][k] =
-          lanes[g * 4 + k / run % 4].element[(k / (4 * run) * 2 + row) * run + k % run];
+    for (u32 part = 0; part < K / (4 * run); ++part)
+      for (u32 lane = 0; lane < 4; ++lane)
+        for (u32 i = 0; i < run; ++i)
+          out.line[row][(part * 4 + lane) * run + i] =
+              lanes[g * 4 + lane].element[(part * 2 + row) * run + i];
   return out;
 }
 template <int K, int run, class T>
@@ -74,9 +77,11 @@ device_inline MmaLines<K> mma_columns(const T (&mine)[K / 4]) {
   const u32 t = kiln_context->lane(kiln_context) % 4;
   MmaLines<K> out;
   for (u32 column = 0; column < 2; ++column)
-    for (u32 k = 0; k < K; ++k)
-      out.line[column][k] =
-          lanes[(2 * t + column) * 4 + k / run % 4].element[k / (4 * run) * run + k % run];
+    for (u32 part = 0; part < K / (4 * run); ++part)
+      for (u32 lane = 0; lane < 4; ++lane)
+        for (u32 i = 0; i < run; ++i)
+          out.line[column][(part * 4 + lane) * run + i] =
+              lanes[(2 * t + column) * 4 + lane].element[part * run + i];
   return out;
 }
 

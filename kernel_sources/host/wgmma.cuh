@@ -32,19 +32,24 @@ struct SharedMatrix {
     other.first += bytes;
     return other;
   }
-  // Reads the first 16 elements of the reduction of a row or column of an MN-major, 16-bit matrix.
+  // Where element k, of 16, of the reduction of a row or column of an MN-major, 16-bit matrix lies.
+  device_inline const unsigned char* across(int row, int k) const {
+    if (line == 0) return first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16;
+    return permuted(first + row / (line / 2) * k_step + k / 8 * n_step + k % 8 * line +
+                    row % (line / 2) / 8 * 16) +
+           row % 8 * 2;
+  }
+  // Reads the first 16 elements of the reduction of such a row or column.
   device_inline void read_across(int row, u32 (&words)[8]) const {
-    for (int k = 0; k < 16; ++k) {
-      const unsigned char* const at =
-          line != 0 ? permuted(first + row / (line / 2) * k_step + k / 8 * n_step + k % 8 * line +
-                               row % (line / 2) / 8 * 16) +
-                          row % 8 * 2
-                    : first + row / 8 * n_step + row % 8 * 2 + k / 8 * k_step + k % 8 * 16;
-      __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k, at, 2);
-    }
+    for (int k = 0; k < 16; ++k)
+      __builtin_memcpy(reinterpret_cast<unsigned char*>(words) + 2 * k, across(row, k), 2);
+  }
+  // Reads those of an even column and the next, which lie side by side: a word for each k.
+  device_inline void read_two_across(int column, u32 (&words)[16]) const {
+    for (int k = 0; k < 16; ++k) __builtin_memcpy(words + k, across(column, k), 4);
   }
   // Reads the first 32 bytes of the reduction of a row or column of a K-major matrix.
-  device_inline void read(int column, u32 (&words)[8]) const {
+  device_inline void read(int column, u32* words) const {
     const unsigned char* const at =
         first + column / 8 * n_step + column % 8 * (line != 0 ? line : 16);
     __builtin_memcpy(words, permuted(at), 16);
@@ -81,27 +86,31 @@ class WarpgroupProducts {
   device_inline static int lane_column() {
     return static_cast<int>(2 * (kiln_context->lane(kiln_context) % 4));
   }
+  // Reads two columns of `right`: 8 words of each, or a word of both for each of 16 elements.
   device_inline static void read_right(const SharedMatrix& right, bool columns_inner, int column,
-                                       u32 (&words)[8]) {
-    if (columns_inner)
-      right.read_across(column, words);
-    else
-      right.read(column, words);
+                                       u32 (&words)[16]) {
+    if (columns_inner) return right.read_two_across(column, words);
+    right.read(column, words);
+    right.read(column + 1, words + 8);
   }
-  device_inline static void digest(u64& value, const u32 (&words)[8]) {
-    for (int i = 0; i < 8; i += 2)
-      value = (value ^ (words[i] | u64{words[i + 1]} << 32)) * 0x100000001b3ull;
+  // Products that do not wait for each other; each factor is odd, so that no changed word is lost.
+  device_inline static void digest(u64& value, const u32* words) {
+    u64 pair[4];
+    __builtin_memcpy(pair, words, sizeof pair);
+    value = value * 0x100000001b3ull +
+            (pair[0] * 0x9e3779b97f4a7c15ull + pair[1] * 0xc2b2ae3d27d4eb4full) +
+            (pair[2] * 0x165667b19e3779f9ull + pair[3] * 0xd6e8feb86659fd93ull);
   }
   // A digest of the columns of `right` that the lane's sums depend on.
   device_inline static u64 digest_right(const SharedMatrix& right, bool columns_inner) {
     u64 value = 0;
     const int first = lane_column();
-    for (int j = 0; j < PRODUCTS; ++j)
-      for (int i = 0; i < 2; ++i) {
-        u32 words[8];
-        read_right(right, columns_inner, 8 * j + first + i, words);
-        digest(value, words);
-      }
+    for (int j = 0; j < PRODUCTS; ++j) {
+      u32 words[16];
+      read_right(right, columns_inner, 8 * j + first, words);
+      digest(value, words);
+      digest(value, words + 8);
+    }
     return value;
   }
   // Reads the lane's two rows of the warpgroup's 64.
@@ -123,14 +132,43 @@ class WarpgroupProducts {
     for (const auto& row : rows) digest(value, row);
     return value;
   }
-  // Converts the words of a row or column to the elements that products use.
+  // Converts words to the elements that products use: of four words, the lower and the upper
+  // halves.
   static constexpr int ELEMENTS = 32 / sizeof(T);
-  device_inline static void elements_of(const u32 (&words)[8], double (&elements)[ELEMENTS]) {
-    for (int i = 0; i < ELEMENTS; ++i)
-      if constexpr (sizeof(T) == 4)
-        elements[i] = tf32_of(float_of(words[i]));
-      else
-        elements[i] = to_float(T{static_cast<unsigned short>(words[i / 2] >> 16 * (i % 2))});
+  device_inline static void halves_of(const u32* words, floatx4& low, floatx4& high) {
+    u32x4 four;
+    __builtin_memcpy(&four, words, sizeof four);
+    low = to_floats<T>(four & 0xffffu);
+    high = to_floats<T>(four >> 16);
+  }
+  // Those of a row or column.
+  device_inline static void elements_of(const u32* words, double (&elements)[ELEMENTS]) {
+    if constexpr (sizeof(T) == 4) {
+      for (int i = 0; i < ELEMENTS; ++i) elements[i] = tf32_of(float_of(words[i]));
+    } else {
+      for (int i = 0; i < 8; i += 4) {
+        floatx4 low, high;
+        halves_of(words + i, low, high);
+        for (int k = 0; k < 4; ++k)
+          elements[2 * (i + k)] = low[k], elements[2 * (i + k) + 1] = high[k];
+      }
+    }
+  }
+  // Those of two columns, as read_right() reads them.
+  device_inline static void elements_of(const u32 (&words)[16], bool columns_inner,
+                                        double (&elements)[2][ELEMENTS]) {
+    if constexpr (sizeof(T) == 2) {
+      if (columns_inner) {
+        for (int i = 0; i < 16; i += 4) {
+          floatx4 low, high;
+          halves_of(words + i, low, high);
+          for (int k = 0; k < 4; ++k) elements[0][i + k] = low[k], elements[1][i + k] = high[k];
+        }
+        return;
+      }
+    }
+    elements_of(words, elements[0]);
+    elements_of(words + 8, elements[1]);
   }
 
   // The index of `sums` among those with products in flight; adds them if they are new.
@@ -150,21 +188,23 @@ class WarpgroupProducts {
     auto& next = next_[tile_of(sums)];
     if (!add) __builtin_memset(next, 0, sizeof next);
     wrong_ = wrong_ || !begun_ || count_ == MOST;
-    double rows[2][ELEMENTS], column[ELEMENTS];
-    for (int row = 0; row < 2; ++row) elements_of(left[row], rows[row]);
+    double row[2][ELEMENTS], column[2][ELEMENTS];
+    for (int i = 0; i < 2; ++i) elements_of(left[i], row[i]);
+    doublex2 rows[ELEMENTS];
+    for (int k = 0; k < ELEMENTS; ++k) rows[k] = doublex2{row[0][k], row[1][k]};
     const int first = lane_column();
-    for (int j = 0; j < PRODUCTS; ++j)
-      for (int i = 0; i < 2; ++i) {
-        u32 words[8];
-        read_right(pending.right, pending.right_columns_inner, 8 * j + first + i, words);
-        elements_of(words, column);
-        double sum0 = next[j][i], sum1 = next[j][2 + i];
-        for (int k = 0; k < ELEMENTS; k += 2) {  // the products are exact
-          sum0 += rows[0][k] * column[k] + rows[0][k + 1] * column[k + 1];
-          sum1 += rows[1][k] * column[k] + rows[1][k + 1] * column[k + 1];
-        }
-        next[j][i] = mma_round(sum0, 0.0f), next[j][2 + i] = mma_round(sum1, 0.0f);
+    for (int j = 0; j < PRODUCTS; ++j) {
+      u32 words[16];
+      read_right(pending.right, pending.right_columns_inner, 8 * j + first, words);
+      elements_of(words, pending.right_columns_inner, column);
+      doublex2 sum0{next[j][0], next[j][2]}, sum1{next[j][1], next[j][3]};
+      for (int k = 0; k < ELEMENTS; k += 2) {  // the products are exact
+        sum0 += rows[k] * column[0][k] + rows[k + 1] * column[0][k + 1];
+        sum1 += rows[k] * column[1][k] + rows[k + 1] * column[1][k + 1];
       }
+      next[j][0] = mma_round(sum0[0], 0.0f), next[j][1] = mma_round(sum1[0], 0.0f);
+      next[j][2] = mma_round(sum0[1], 0.0f), next[j][3] = mma_round(sum1[1], 0.0f);
+    }
     for (auto& column : sums)
       for (float& sum : column) sum = __builtin_nanf("");
     if (count_ < MOST) pending_[count_++] = pending;

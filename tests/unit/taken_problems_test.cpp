@@ -144,10 +144,11 @@ std::vector<std::string> words(const char* text) {
 }
 
 Problem problem_of(const char* line, const Type& type, kilnTensorFormat_t layout,
-                   const std::string& pass) {
+                   const std::string& pass, bool result_of_f32 = false) {
   ConvolutionOperands o =
       describe_convolution(parse_convolution_line(line), type.type, layout, KILN_CROSS_CORRELATION);
   o.spec.math = type.math;
+  if (result_of_f32) (pass == "fwd" ? o.y : pass == "dgrad" ? o.x : o.w).type = KILN_DATA_FLOAT;
   if (pass == "fwd") return make_convolution(o.spec, o.x, o.w, o.y);
   if (pass == "dgrad") return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
   BOOST_TEST_REQUIRE(pass == "wgrad");
@@ -160,32 +161,53 @@ const Engine* engine_named(const std::string& name) {
   return nullptr;
 }
 
+void check(const Row& row, bool result_of_f32 = false) {
+  const DeviceDescription device = known_architecture("h200");
+  const Engine* const engine = engine_named(row.engine);
+  BOOST_TEST_REQUIRE(engine != nullptr, "no engine " << row.engine);
+  for (const std::string& pass : words(row.passes))
+    for (const std::string& layout : words(row.layouts))
+      for (const std::string& type : words(row.types))
+        for (const std::string& layer : words(row.layers)) {
+          const Problem problem =
+              problem_of(layers.at(layer), types.at(type), layouts.at(layout), pass, result_of_f32);
+          std::string reason;
+          if (!engine->is_for(problem)) {
+            reason = "is not for this pass";
+          } else {
+            const auto answer = ask(*engine, problem, device);
+            if (const auto* refusal = std::get_if<Refusal>(&answer)) reason = refusal->reason;
+          }
+          BOOST_TEST(reason.empty(), row.engine << " refuses " << layer << " " << pass << " "
+                                                << layout << " " << type << ": " << reason);
+        }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(taken_problems)
 
 BOOST_AUTO_TEST_CASE(each_engine_takes_what_its_rows_say) {
-  const DeviceDescription device = known_architecture("h200");
-  for (const Row& row : rows) {
-    const Engine* const engine = engine_named(row.engine);
-    BOOST_TEST_REQUIRE(engine != nullptr, "no engine " << row.engine);
-    for (const std::string& pass : words(row.passes))
-      for (const std::string& layout : words(row.layouts))
-        for (const std::string& type : words(row.types))
-          for (const std::string& layer : words(row.layers)) {
-            const Problem problem =
-                problem_of(layers.at(layer), types.at(type), layouts.at(layout), pass);
-            std::string reason;
-            if (!engine->is_for(problem)) {
-              reason = "is not for this pass";
-            } else {
-              const auto answer = ask(*engine, problem, device);
-              if (const auto* refusal = std::get_if<Refusal>(&answer)) reason = refusal->reason;
-            }
-            BOOST_TEST(reason.empty(), row.engine << " refuses " << layer << " " << pass << " "
-                                                  << layout << " " << type << ": " << reason);
-          }
-  }
+  for (const Row& row : rows) check(row);
+}
+
+// The rows of engines whose result may be f32 where the other tensors are f16 or bf16.
+BOOST_AUTO_TEST_CASE(results_of_f32) {
+  const Row mixed[] = {
+      {"implicit_gemm_mma", "fwd dgrad", "nchw nhwc", half, "3x3 strided uneven"},
+      {"implicit_gemm_fma", "fwd dgrad", "nchw nhwc", half, "3x3 strided uneven groups"},
+      {"patches_nhwc", "fwd dgrad", "nhwc", half, "patches"},
+      {"direct", "fwd dgrad", "nchw nhwc", half, every_layer},
+      {"wgrad_dense_nhwc_wgmma", "wgrad", "nhwc", half, dense},
+      {"wgrad_dense_nchw_wgmma", "wgrad", "nchw", half, "1x1"},
+      {"wgrad_few_channels_mma", "wgrad", "nchw nhwc", half, "image to-image"},
+      {"wgrad_nhwc_mma", "wgrad", "nhwc", half, dense},
+      {"wgrad_patches_nhwc", "wgrad", "nhwc", half, "patches"},
+      {"wgrad_implicit_gemm_mma", "wgrad", "nchw nhwc", half, ungrouped},
+      {"wgrad_implicit_gemm_fma", "wgrad", "nchw nhwc", half, "3x3 groups"},
+      {"wgrad_direct", "wgrad", "nchw nhwc", half, every_layer},
+  };
+  for (const Row& row : mixed) check(row, true);
 }
 
 BOOST_AUTO_TEST_CASE(every_engine_of_convolutions_has_a_row) {

@@ -9,7 +9,6 @@ namespace kiln {
 class LocalFmaEngine final : public OneKernelEngine {
  public:
   const char* name() const override { return "local_fma"; }
-  bool takes_mixed_types() const override { return true; }
   bool is_for(const Problem& problem) const override;
   std::variant<Proposal, Refusal> propose(const Problem& problem,
                                           const DeviceDescription& device) const override;
