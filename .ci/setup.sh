@@ -61,6 +61,7 @@ missing_build_packages() {
 }
 
 missing_test_packages() {
+  have python3 || echo python3
   exists '/usr/lib/*/libboost_unit_test_framework.a' || echo libboost-test-dev
   exists '/usr/include/dnnl.h' || exists '/usr/include/*/dnnl.h' || echo libdnnl-dev
   # Another version of these two formats and warns differently, so it is not worth installing.

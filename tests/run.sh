@@ -56,74 +56,75 @@ check_format() {
   fi
 }
 
-# lint_file TOOL STAMP FILE INPUTS: writes INPUTS into the stamp if clang-tidy finds nothing. Bodies of
-# templates are read where they are used: without those that a file does not use, three files took 4, 8
-# and 30% less time.
-lint_file() {
+# lint_text TOOL FILE: bodies of templates are read where they are used; without those that a file does
+# not use, three files took 4, 8 and 30% less time.
+lint_text() {
   local report
-  if report=$("$1" --quiet -p "$build/lint" --extra-arg=-fdelayed-template-parsing "$3" 2>&1); then
-    printf '%s\n' "$4" >"$2"
-  else
+  report=$("$1" --quiet -p "$build/lint" --extra-arg=-fdelayed-template-parsing "$2" 2>&1) || {
     grep -v 'warnings\? generated' <<<"$report"
     return 1
-  fi
+  }
 }
 
-# What each source file was compiled from, one line a file: its path, a tab, and the checksums of
-# itself, of the project's headers that it includes, and of .clang-tidy.
-lint_inputs() {
-  local pairs=$build/lint/pairs sums=$build/lint/sums
-  # ninja -t deps prints "OBJECT: ... (VALID)" and then its files, indented, the source file first.
-  ninja -C "$build" -t deps | awk -v root="$root/" -v build="$build/" '
-    /^[^ ]/ { source = ""; valid = /\(VALID\)$/; next }
-    valid && NF == 1 {
-      file = $1
-      if (file !~ /^\//) file = build file
-      while (sub(/[^\/]+\/\.\.\//, "", file)) { }
-      if (index(file, root) != 1) next
-      file = substr(file, length(root) + 1)
-      if (source == "") source = file
-      if (source ~ /^(src|cache)\/.*\.cpp$/ && file ~ /^(include|src|cache|kernel_sources)\//)
-        print source "\t" file
-    }' | sort -u >"$pairs"
-  { cut -f 2 "$pairs" | sort -u && echo .clang-tidy; } | xargs sha1sum >"$sums" 2>/dev/null ||
-    true  # ninja may know of headers that are gone; what included them is compiled anew
-  awk 'NR == FNR { sum[$2] = $1; next }
-    $1 != source { if (source) print line; source = $1; line = $1 "\t" sum[".clang-tidy"] }
-    { line = line " " sum[$2] }
-    END { if (source) print line }' "$sums" "$pairs"
+# lint_unit TOOL UNIT FILE...: UNIT is the text of all FILEs. What is found in it is looked for in each
+# of them alone, for the report names their lines, and they may fit together worse than it seemed.
+lint_unit() {
+  local tool=$1 unit=$2 file failed=0
+  shift 2
+  if (($# > 1)) && lint_text "$tool" "$unit" >/dev/null; then
+    stamp_file "$@"
+    return
+  fi
+  for file in "$@"; do
+    if lint_text "$tool" "$file"; then stamp_file "$file"; else failed=1; fi
+  done
+  return "$failed"
+}
+
+# Nothing is found in these files: writes their stamps, whose names build/lint/stale has.
+stamp_file() {
+  local file
+  for file in "$@"; do
+    echo "$file" >"$memory_of_tests/lint/$(awk -v file="$file" '$2 == file { print $1 }' "$build/lint/stale")"
+  done
 }
 
 # A stamp is named by a file and the checksums of what it includes and of the configuration: a file is
-# linted again when one of these has changed.
+# linted again when one of these has changed. Files are linted several as one, which takes a quarter of
+# the time; the full tier reads each alone.
 check_lint() {
-  local tool file sums stamp stale=()
+  local tool file parts sums size=8
   tool=$(clang_tool clang-tidy)
   if [[ -z $tool ]]; then
     skipped "lint: clang-tidy $clang_version is not installed"
     return
   fi
+  [[ $tier != full ]] || size=1
   mkdir -p "$build/lint"
-  # The commands that compiled the files, without gcc's precompiled headers, which clang cannot read,
-  # so that every file is also seen to include what it uses, and without a warning of gcc's own.
-  sed -E 's/ -Winvalid-pch -include [^ ]+//; s/ -Wno-stringop-overread//' \
-    "$build/compile_commands.json" >"$build/lint/compile_commands.json"
-  local -A inputs
-  while IFS=$'\t' read -r file sums; do inputs[$file]=$sums; done < <(lint_inputs)
-  for file in $(find src cache -name '*.cpp' | sort); do
-    sums=${inputs[$file]:-}  # "": nothing here compiles it, so that it is always linted
-    stamp=$(sha1sum <<<"$file $sums") stamp=$memory_of_tests/lint/${stamp:0:40}
-    if [[ -z $sums || ! -f $stamp || $(<"$stamp") != "$sums" ]]; then
-      stale+=("$stamp" "$file" "$sums")
-    fi
-  done
-  export -f lint_file
-  export build
-  if ((${#stale[@]} == 0)) ||
-    printf '%s\n' "${stale[@]}" | xargs -d '\n' -P "$jobs" -n 3 bash -c 'lint_file "$@"' - "$tool"; then
-    passed "lint ($((${#stale[@]} / 3)) files changed)"
-  else
+  cp "$build/compile_commands.json" "$build/lint/"
+  : >"$build/lint/stale"
+  find src cache -name '*.cpp' | sort | xargs python3 .ci/sources.py inputs >"$build/lint/inputs"
+  while IFS=$'\t' read -r file parts; do
+    # shellcheck disable=SC2086 # Paths of the checkout, relative to it.
+    sums=$({ echo "$size"; sha1sum .clang-tidy $parts; } | sha1sum)
+    [[ -f $memory_of_tests/lint/${sums:0:40} ]] || echo "${sums:0:40} $file" >>"$build/lint/stale"
+  done <"$build/lint/inputs"
+  export -f lint_text lint_unit stamp_file
+  export build memory_of_tests
+  local failed_lint=0 count
+  count=$(wc -l <"$build/lint/stale")
+  if ((count)); then
+    # shellcheck disable=SC2046 # Paths of the checkout, relative to it.
+    python3 .ci/sources.py units --size "$size" "$build/lint" $(cut -d ' ' -f 2 "$build/lint/stale") |
+      xargs -P "$jobs" -L 1 bash -c 'lint_unit "$@"' - "$tool" || failed_lint=1
+  fi
+  # Where several files are compiled and linted as one, each may profit from what the others include.
+  find src cache tests -name '*.cpp' ! -path tests/lint/violations.cpp |
+    xargs python3 tests/lint/includes.py || failed_lint=1
+  if ((failed_lint)); then
     failure "lint: see the warnings above"
+  else
+    passed "lint ($count files changed)"
   fi
 }
 

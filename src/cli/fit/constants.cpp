@@ -1,5 +1,7 @@
 #include "cli/fit/constants.hpp"
 
+#include <algorithm>
+
 #include "core/split.hpp"
 #include "core/text.hpp"
 
