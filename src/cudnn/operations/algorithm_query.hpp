@@ -1,7 +1,10 @@
 // Shared by the queries of algorithms. Kiln reports one algorithm, which needs no workspace.
 #pragma once
 
+#include <type_traits>
+
 #include "api/checks.hpp"
+#include "cudnn/forward/translate.hpp"
 #include "cudnn/operations/algorithm.hpp"
 #include "cudnn/operations/convolution_call.hpp"
 
@@ -45,40 +48,48 @@ void check_room(int requested, const int* returned, const Performance* results) 
 }
 
 // cudnnGet...Algorithm_v7, which executes nothing.
-template <class Performance>
-void get_algorithms(const ConvolutionCall& call, int requested, int* returned,
-                    Performance* results) {
+inline constexpr auto get_algorithms = [](const ConvolutionCall& call, int requested, int* returned,
+                                          auto* results) {
   check_room(requested, returned, results);
   check_problem(call);
   report(call, not_measured, returned, results);
-}
+};
 
 // cudnnFind...Algorithm and ...Ex.
-template <class Performance>
-void find_algorithms(const ConvolutionCall& call, int requested, int* returned,
-                     Performance* results) {
+inline constexpr auto find_algorithms = [](const ConvolutionCall& call, int requested,
+                                           int* returned, auto* results) {
   check_room(requested, returned, results);
   report(call, measure(call), returned, results);
-}
+};
 
 // The query with a preference for little workspace. Kiln needs none, so every preference is met.
-template <class Preference, class Algorithm>
-void get_preferred(const ConvolutionCall& call, Preference preference, Algorithm* algorithm) {
+inline constexpr auto get_preferred = [](const ConvolutionCall& call, auto preference,
+                                         std::size_t /*memory_limit*/, auto* algorithm) {
   constexpr int last = 2;
   if (static_cast<int>(preference) < 0 || static_cast<int>(preference) > last)
     fail(KILN_STATUS_BAD_PARAM, "preference is ", static_cast<int>(preference), "; expected 0 to ",
          last);
   api::check_pointer(algorithm, "algo", "where to store the algorithm");
   check_problem(call);
-  *algorithm = AlgorithmFacts<Algorithm>::reported;
-}
+  *algorithm = AlgorithmFacts<std::remove_pointer_t<decltype(algorithm)>>::reported;
+};
 
-template <class Algorithm>
-void get_workspace(const ConvolutionCall& call, Algorithm algorithm, std::size_t* bytes) {
+inline constexpr auto get_workspace = [](const ConvolutionCall& call, auto algorithm,
+                                         std::size_t* bytes) {
   check_algorithm(algorithm);
   api::check_pointer(bytes, "sizeInBytes", "where to store the bytes");
   check_problem(call);
   *bytes = 0;
+};
+
+// The body of a query: `work` gets the call that the descriptors make, and what comes after them.
+template <class... Parameters, class Work, class First, class Second, class Result, class... Rest>
+cudnnStatus_t query(Function<Parameters...> function, Work work, cudnnHandle_t handle, First first,
+                    Second second, cudnnConvolutionDescriptor_t convolution, Result result,
+                    Rest... rest) noexcept {
+  return serve(
+      function, [&] { work(call_of(handle, first, second, convolution, result), rest...); }, handle,
+      first, second, convolution, result, rest...);
 }
 
 inline void get_count(cudnnHandle_t handle, int* count) {

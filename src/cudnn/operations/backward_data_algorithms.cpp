@@ -1,56 +1,27 @@
 // Queries of algorithms for the gradient of the data.
-#include "cudnn/forward/translate.hpp"
 #include "cudnn/library/status.hpp"
 #include "cudnn/operations/algorithm_query.hpp"
 
-using kiln::cudnn::ConvolutionCall;
-using kiln::cudnn::Function;
-using kiln::cudnn::guarded;
-using kiln::cudnn::serve;
-
-namespace {
-
-ConvolutionCall problem(cudnnHandle_t handle, cudnnFilterDescriptor_t wDesc,
-                        cudnnTensorDescriptor_t dyDesc, cudnnConvolutionDescriptor_t convDesc,
-                        cudnnTensorDescriptor_t dxDesc) {
-  return {.pass = kiln::cudnn::Pass::backward_data,
-          .handle = handle,
-          .x_desc = dxDesc,
-          .w_desc = wDesc,
-          .convolution_desc = convDesc,
-          .y_desc = dyDesc};
-}
-
-}  // namespace
+using namespace kiln::cudnn;  // NOLINT(google-build-using-namespace): the API follows
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  return guarded([&] { kiln::cudnn::get_count(handle, count); });
+  return guarded([&] { get_count(handle, count); });
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnHandle_t handle, cudnnFilterDescriptor_t wDesc, cudnnTensorDescriptor_t dyDesc,
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t dxDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionBwdDataAlgoPerf_t* perfResults) {
-  return serve(
-      Function(cudnnGetConvolutionBackwardDataAlgorithm_v7),
-      [&] {
-        get_algorithms(problem(handle, wDesc, dyDesc, convDesc, dxDesc), requestedAlgoCount,
-                       returnedAlgoCount, perfResults);
-      },
-      handle, wDesc, dyDesc, convDesc, dxDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
+  return query(Function(cudnnGetConvolutionBackwardDataAlgorithm_v7), get_algorithms, handle, wDesc,
+               dyDesc, convDesc, dxDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
     cudnnHandle_t handle, cudnnFilterDescriptor_t wDesc, cudnnTensorDescriptor_t dyDesc,
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t dxDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionBwdDataAlgoPerf_t* perfResults) {
-  return serve(
-      Function(cudnnFindConvolutionBackwardDataAlgorithm),
-      [&] {
-        find_algorithms(problem(handle, wDesc, dyDesc, convDesc, dxDesc), requestedAlgoCount,
-                        returnedAlgoCount, perfResults);
-      },
-      handle, wDesc, dyDesc, convDesc, dxDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
+  return query(Function(cudnnFindConvolutionBackwardDataAlgorithm), find_algorithms, handle, wDesc,
+               dyDesc, convDesc, dxDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
@@ -61,11 +32,9 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
   return serve(
       Function(cudnnFindConvolutionBackwardDataAlgorithmEx),
       [&] {
-        ConvolutionCall call = problem(handle, wDesc, dyDesc, convDesc, dxDesc);
-        call.x = kiln::cudnn::given(dx, "dx");
-        call.w = kiln::cudnn::given(w, "w");
-        call.y = kiln::cudnn::given(dy, "dy");
-        find_algorithms(call, requestedAlgoCount, returnedAlgoCount, perfResults);
+        find_algorithms(call_of(handle, wDesc, dyDesc, convDesc, dxDesc)
+                            .with({.x = given(dx, "dx"), .w = given(w, "w"), .y = given(dy, "dy")}),
+                        requestedAlgoCount, returnedAlgoCount, perfResults);
       },
       handle, wDesc, w, dyDesc, dy, convDesc, dxDesc, dx, requestedAlgoCount, returnedAlgoCount,
       perfResults, workSpace, workSpaceSizeInBytes);
@@ -75,10 +44,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     cudnnHandle_t handle, cudnnFilterDescriptor_t wDesc, cudnnTensorDescriptor_t dyDesc,
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t dxDesc,
     cudnnConvolutionBwdDataAlgo_t algo, size_t* sizeInBytes) {
-  return serve(
-      Function(cudnnGetConvolutionBackwardDataWorkspaceSize),
-      [&] { get_workspace(problem(handle, wDesc, dyDesc, convDesc, dxDesc), algo, sizeInBytes); },
-      handle, wDesc, dyDesc, convDesc, dxDesc, algo, sizeInBytes);
+  return query(Function(cudnnGetConvolutionBackwardDataWorkspaceSize), get_workspace, handle, wDesc,
+               dyDesc, convDesc, dxDesc, algo, sizeInBytes);
 }
 
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm(
@@ -86,8 +53,6 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm(
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t dxDesc,
     cudnnConvolutionBwdDataPreference_t preference, size_t memoryLimitInBytes,
     cudnnConvolutionBwdDataAlgo_t* algo) {
-  return serve(
-      Function(cudnnGetConvolutionBackwardDataAlgorithm),
-      [&] { get_preferred(problem(handle, wDesc, dyDesc, convDesc, dxDesc), preference, algo); },
-      handle, wDesc, dyDesc, convDesc, dxDesc, preference, memoryLimitInBytes, algo);
+  return query(Function(cudnnGetConvolutionBackwardDataAlgorithm), get_preferred, handle, wDesc,
+               dyDesc, convDesc, dxDesc, preference, memoryLimitInBytes, algo);
 }

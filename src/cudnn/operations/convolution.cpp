@@ -5,6 +5,7 @@
 #include "cudnn/operations/algorithm.hpp"
 #include "cudnn/operations/convolution_call.hpp"
 
+using kiln::cudnn::call_of;
 using kiln::cudnn::check_algorithm;
 using kiln::cudnn::Function;
 using kiln::cudnn::kiln_of;
@@ -23,17 +24,8 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
       Function(cudnnConvolutionForward),
       [&] {
         check_algorithm(algo);
-        run({.pass = Pass::forward,
-             .handle = handle,
-             .x_desc = xDesc,
-             .w_desc = wDesc,
-             .convolution_desc = convDesc,
-             .y_desc = yDesc,
-             .x = x,
-             .w = w,
-             .y = y,
-             .alpha = alpha,
-             .beta = beta});
+        run(call_of(handle, xDesc, wDesc, convDesc, yDesc)
+                .with({.x = x, .w = w, .y = y, .alpha = alpha, .beta = beta}));
       },
       handle, alpha, xDesc, x, wDesc, w, convDesc, algo, workSpace, workSpaceSizeInBytes, beta,
       yDesc, y);
@@ -57,22 +49,16 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
                                      : *static_cast<const float*>(alpha2) != 0;
         if (has_z) kiln::api::check_pointer(z, "z", "the address of a tensor, or an alpha2 of 0");
         static constexpr double zero = 0;  // its bytes are also a float's 0
-        run({.pass = Pass::fused_forward,
-             .handle = handle,
-             .x_desc = xDesc,
-             .w_desc = wDesc,
-             .convolution_desc = convDesc,
-             .y_desc = yDesc,
-             .x = x,
-             .w = w,
-             .y = y,
-             .alpha = alpha1,
-             .beta = has_z ? alpha2 : &zero,
-             .z_desc = has_z ? zDesc : nullptr,
-             .bias_desc = bias != nullptr ? biasDesc : nullptr,
-             .activation_desc = activationDesc,
-             .z = has_z ? z : nullptr,
-             .bias = bias});
+        kiln::cudnn::ConvolutionCall call =
+            call_of(handle, xDesc, wDesc, convDesc, yDesc)
+                .with({.x = x, .w = w, .y = y, .alpha = alpha1, .beta = has_z ? alpha2 : &zero});
+        call.pass = Pass::fused_forward;
+        call.z_desc = has_z ? zDesc : nullptr;
+        call.bias_desc = bias != nullptr ? biasDesc : nullptr;
+        call.activation_desc = activationDesc;
+        call.z = has_z ? z : nullptr;
+        call.bias = bias;
+        run(call);
       },
       handle, alpha1, xDesc, x, wDesc, w, convDesc, algo, workSpace, workSpaceSizeInBytes, alpha2,
       zDesc, z, biasDesc, bias, activationDesc, yDesc, y);
@@ -89,17 +75,8 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
       Function(cudnnConvolutionBackwardData),
       [&] {
         check_algorithm(algo);
-        run({.pass = Pass::backward_data,
-             .handle = handle,
-             .x_desc = dxDesc,
-             .w_desc = wDesc,
-             .convolution_desc = convDesc,
-             .y_desc = dyDesc,
-             .x = dx,
-             .w = w,
-             .y = dy,
-             .alpha = alpha,
-             .beta = beta});
+        run(call_of(handle, wDesc, dyDesc, convDesc, dxDesc)
+                .with({.x = dx, .w = w, .y = dy, .alpha = alpha, .beta = beta}));
       },
       handle, alpha, wDesc, w, dyDesc, dy, convDesc, algo, workSpace, workSpaceSizeInBytes, beta,
       dxDesc, dx);
@@ -116,17 +93,8 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
       Function(cudnnConvolutionBackwardFilter),
       [&] {
         check_algorithm(algo);
-        run({.pass = Pass::backward_filter,
-             .handle = handle,
-             .x_desc = xDesc,
-             .w_desc = dwDesc,
-             .convolution_desc = convDesc,
-             .y_desc = dyDesc,
-             .x = x,
-             .w = dw,
-             .y = dy,
-             .alpha = alpha,
-             .beta = beta});
+        run(call_of(handle, xDesc, dyDesc, convDesc, dwDesc)
+                .with({.x = x, .w = dw, .y = dy, .alpha = alpha, .beta = beta}));
       },
       handle, alpha, xDesc, x, dyDesc, dy, convDesc, algo, workSpace, workSpaceSizeInBytes, beta,
       dwDesc, dw);

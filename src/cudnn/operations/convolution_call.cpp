@@ -55,7 +55,33 @@ static_assert(sizeof(Shape) == 2 * CUDNN_DIM_MAX * 8 + 4 * 4, "no padding");
 static_assert(sizeof(ConvolutionFields) == 3 * most_spatial * 4 + 6 * 4, "no padding");
 static_assert(sizeof(ActivationFields) == 2 * 8 + 4 * 4, "no padding");
 
+ConvolutionCall make_call(Pass pass, cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                          cudnnFilterDescriptor_t w, cudnnConvolutionDescriptor_t convolution,
+                          cudnnTensorDescriptor_t y) {
+  ConvolutionCall call;
+  call.pass = pass;
+  call.handle = handle;
+  call.x_desc = x;
+  call.w_desc = w;
+  call.convolution_desc = convolution;
+  call.y_desc = y;
+  return call;
+}
+
 }  // namespace
+
+ConvolutionCall call_of(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
+                        cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t y) {
+  return make_call(Pass::forward, handle, x, w, convolution, y);
+}
+ConvolutionCall call_of(cudnnHandle_t handle, cudnnFilterDescriptor_t w, cudnnTensorDescriptor_t dy,
+                        cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t dx) {
+  return make_call(Pass::backward_data, handle, dx, w, convolution, dy);
+}
+ConvolutionCall call_of(cudnnHandle_t handle, cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t dy,
+                        cudnnConvolutionDescriptor_t convolution, cudnnFilterDescriptor_t dw) {
+  return make_call(Pass::backward_filter, handle, x, dw, convolution, dy);
+}
 
 DescriptorNames names_of(Pass pass) {
   switch (pass) {

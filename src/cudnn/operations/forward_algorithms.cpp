@@ -1,56 +1,27 @@
 // Queries of algorithms for the forward pass.
-#include "cudnn/forward/translate.hpp"
 #include "cudnn/library/status.hpp"
 #include "cudnn/operations/algorithm_query.hpp"
 
-using kiln::cudnn::ConvolutionCall;
-using kiln::cudnn::Function;
-using kiln::cudnn::guarded;
-using kiln::cudnn::serve;
-
-namespace {
-
-ConvolutionCall problem(cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc,
-                        cudnnFilterDescriptor_t wDesc, cudnnConvolutionDescriptor_t convDesc,
-                        cudnnTensorDescriptor_t yDesc) {
-  return {.pass = kiln::cudnn::Pass::forward,
-          .handle = handle,
-          .x_desc = xDesc,
-          .w_desc = wDesc,
-          .convolution_desc = convDesc,
-          .y_desc = yDesc};
-}
-
-}  // namespace
+using namespace kiln::cudnn;  // NOLINT(google-build-using-namespace): the API follows
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  return guarded([&] { kiln::cudnn::get_count(handle, count); });
+  return guarded([&] { get_count(handle, count); });
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
     cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnFilterDescriptor_t wDesc,
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t yDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t* perfResults) {
-  return serve(
-      Function(cudnnGetConvolutionForwardAlgorithm_v7),
-      [&] {
-        get_algorithms(problem(handle, xDesc, wDesc, convDesc, yDesc), requestedAlgoCount,
-                       returnedAlgoCount, perfResults);
-      },
-      handle, xDesc, wDesc, convDesc, yDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
+  return query(Function(cudnnGetConvolutionForwardAlgorithm_v7), get_algorithms, handle, xDesc,
+               wDesc, convDesc, yDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
     cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnFilterDescriptor_t wDesc,
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t yDesc, int requestedAlgoCount,
     int* returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t* perfResults) {
-  return serve(
-      Function(cudnnFindConvolutionForwardAlgorithm),
-      [&] {
-        find_algorithms(problem(handle, xDesc, wDesc, convDesc, yDesc), requestedAlgoCount,
-                        returnedAlgoCount, perfResults);
-      },
-      handle, xDesc, wDesc, convDesc, yDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
+  return query(Function(cudnnFindConvolutionForwardAlgorithm), find_algorithms, handle, xDesc,
+               wDesc, convDesc, yDesc, requestedAlgoCount, returnedAlgoCount, perfResults);
 }
 
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
@@ -61,11 +32,9 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
   return serve(
       Function(cudnnFindConvolutionForwardAlgorithmEx),
       [&] {
-        ConvolutionCall call = problem(handle, xDesc, wDesc, convDesc, yDesc);
-        call.x = kiln::cudnn::given(x, "x");
-        call.w = kiln::cudnn::given(w, "w");
-        call.y = kiln::cudnn::given(y, "y");
-        find_algorithms(call, requestedAlgoCount, returnedAlgoCount, perfResults);
+        find_algorithms(call_of(handle, xDesc, wDesc, convDesc, yDesc)
+                            .with({.x = given(x, "x"), .w = given(w, "w"), .y = given(y, "y")}),
+                        requestedAlgoCount, returnedAlgoCount, perfResults);
       },
       handle, xDesc, x, wDesc, w, convDesc, yDesc, y, requestedAlgoCount, returnedAlgoCount,
       perfResults, workSpace, workSpaceSizeInBytes);
@@ -75,10 +44,8 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     cudnnHandle_t handle, cudnnTensorDescriptor_t xDesc, cudnnFilterDescriptor_t wDesc,
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t yDesc,
     cudnnConvolutionFwdAlgo_t algo, size_t* sizeInBytes) {
-  return serve(
-      Function(cudnnGetConvolutionForwardWorkspaceSize),
-      [&] { get_workspace(problem(handle, xDesc, wDesc, convDesc, yDesc), algo, sizeInBytes); },
-      handle, xDesc, wDesc, convDesc, yDesc, algo, sizeInBytes);
+  return query(Function(cudnnGetConvolutionForwardWorkspaceSize), get_workspace, handle, xDesc,
+               wDesc, convDesc, yDesc, algo, sizeInBytes);
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm(
@@ -86,8 +53,6 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm(
     cudnnConvolutionDescriptor_t convDesc, cudnnTensorDescriptor_t yDesc,
     cudnnConvolutionFwdPreference_t preference, size_t memoryLimitInBytes,
     cudnnConvolutionFwdAlgo_t* algo) {
-  return serve(
-      Function(cudnnGetConvolutionForwardAlgorithm),
-      [&] { get_preferred(problem(handle, xDesc, wDesc, convDesc, yDesc), preference, algo); },
-      handle, xDesc, wDesc, convDesc, yDesc, preference, memoryLimitInBytes, algo);
+  return query(Function(cudnnGetConvolutionForwardAlgorithm), get_preferred, handle, xDesc, wDesc,
+               convDesc, yDesc, preference, memoryLimitInBytes, algo);
 }
