@@ -32,10 +32,11 @@ KILN_API kilnStatus_t kilnGetStream(kilnHandle_t handle, void** stream);
 
 /* Lends `bytes` of device memory at `workspace`, a multiple of 256, to the executions with this
  * handle; null and 0, the default, take it back. Only plans that were granted workspace before they
- * were finalized (kilnSetPlanWorkspaceLimit) touch it, and each may overwrite all of it: so
- * executions on two streams need two handles with a workspace each. It must stay valid until the
- * last execution that could use it is done, in a CUDA graph as long as the graph is.
- * Errors: BAD_PARAM (null handle, an address that is no multiple of 256, null with bytes > 0). */
+ * were finalized (kilnSetPlanWorkspaceLimit) touch it, and each may overwrite all of it, as
+ * kilnTunePlan may: so executions on two streams need two handles with a workspace each. It must
+ * stay valid until the last execution that could use it is done, in a CUDA graph as long as the
+ * graph is. Errors: BAD_PARAM (null handle, an address that is no multiple of 256, null with bytes
+ * > 0). */
 KILN_API kilnStatus_t kilnSetWorkspace(kilnHandle_t handle, void* workspace, size_t bytes);
 KILN_API kilnStatus_t kilnGetWorkspace(kilnHandle_t handle, void** workspace, size_t* bytes);
 

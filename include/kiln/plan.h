@@ -82,11 +82,19 @@ KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
 
 /* Finalizes the plan with the kernel that is fastest on the caller's own buffers, as
  * cudnn.benchmark is to a framework: the few candidates that are estimated best are compiled, if
- * they are in no cache, and executed by turns on the handle's stream with alpha = 1 and beta = 0,
- * for about `budgetMs` milliseconds in all, each at least three times. The winner is remembered in
- * the user's kernel cache, as `kiln tune` does it, and later plans of the problem take it at once.
+ * they are in no cache, and executed back to back, many times each and by turns, on the handle's
+ * stream with alpha = 1 and beta = 0, for about `budgetMs` milliseconds in all, each at least five
+ * times. The winner is remembered in the user's kernel cache, as `kiln tune` does it, and later
+ * plans of the problem take it at once.
  * `operands` are `count` device addresses: those of the plan's kilnExecute... in its order, without
- * the tensors that were left out. The output is overwritten. Waits for the stream.
+ * the tensors that were left out. The output is overwritten; what it holds afterwards is no result.
+ * Waits for the stream.
+ * In a step of a network a layer finds little of its tensors in the L2 cache. So that it is timed
+ * that way, lend the handle more workspace than the plan was granted (kilnSetWorkspace,
+ * kilnSetPlanWorkspaceLimit), twice the L2 cache's size and the operands' more: the rest then holds
+ * copies of the operands, as many as exceed the cache or fit, and executions take turns with the
+ * buffers. No memory is allocated: without such a loan all executions use the caller's buffers, and
+ * operands that together fit the cache are timed with a warm one.
  * Errors: BAD_PARAM (null, count, an operand, budgetMs below 0 or no number, a plan that is
  * finalized, has a stand-in or is of another device), NOT_INITIALIZED (being finalized), those of
  * kilnFinalizePlan. */

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "api/operation.hpp"
-#include "plan/tune.hpp"
+#include "plan/tune/tune.hpp"
 
 using kiln::api::check_open;
 using kiln::api::check_pointer;
@@ -55,7 +55,10 @@ kilnStatus_t kilnTunePlan(kilnHandle_t handle, kilnPlan_t plan, const void* cons
                  " bytes; expected the ", granted,
                  " that the plan was granted (kilnSetPlanWorkspaceLimit)");
     const kiln::api::AtWork at_work(object);
-    kiln::tune_plan(object.plan, object.options, addresses, context.stream, context.workspace,
-                    budgetMs);
+    // What the plan was not granted holds copies of the operands.
+    auto* const memory = static_cast<std::byte*>(context.workspace.address);
+    const kiln::Lent lent{{granted > 0 ? memory : nullptr, granted},
+                          {memory + granted, context.workspace.bytes - granted}};
+    kiln::tune_plan(object.plan, object.options, addresses, context.stream, lent, budgetMs);
   });
 }

@@ -1,5 +1,7 @@
 // Workspace that a caller grants, and tuning on the caller's own buffers.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <limits>
 
 #include "api/operations/convolution_case.hpp"
@@ -117,6 +119,41 @@ BOOST_AUTO_TEST_CASE(finalizes_with_a_right_kernel) {
   BOOST_TEST(y.read() == c.expected(1, 0, c.y), boost::test_tools::per_element());
   bad_param(kilnTunePlan(handle, plan, operands, 3, 10),
             {"plan is finalized", "kilnTunePlan before kilnFinalizePlan"});
+}
+
+// Workspace beyond the plan's grant holds copies of the operands; nothing else is written.
+BOOST_AUTO_TEST_CASE(on_copies_in_the_workspace) {
+  Geometry g;
+  g.n = 2, g.c = 3, g.h = 7, g.w = 8, g.k = 2, g.r = 2, g.s = 2, g.groups = 1;
+  g.stride = {1, 1}, g.dilation = {1, 1};
+  const Case<float> c(g);
+  const TestHandle handle;
+  const TestPlan plan(handle, c.x_desc, c.w_desc, c.convolution, c.y_desc);
+  constexpr std::size_t granted = 4096, bytes = 65536, guard = 256;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Buffer<float> x(c.x), w(c.w), y(c.y),
+      lent(std::vector<float>((bytes + 2 * guard) / 4, nan));
+  auto* const memory = static_cast<std::byte*>(aligned(lent));
+  succeeds(kilnSetPlanWorkspaceLimit(plan, granted));
+  succeeds(kilnSetWorkspace(handle, memory, bytes));
+  const void* operands[] = {x.data(), w.data(), y.data()};
+  succeeds(kilnTunePlan(handle, plan, operands, 3, 1));
+  BOOST_TEST(x.read() == c.x, boost::test_tools::per_element());
+  BOOST_TEST(w.read() == c.w, boost::test_tools::per_element());
+  const std::vector<float> all = lent.read();
+  const std::size_t first = (memory - static_cast<std::byte*>(static_cast<void*>(lent.data()))) / 4;
+  const auto copies = [&](std::size_t begin, std::size_t end) {
+    std::size_t found = 0;
+    for (std::size_t at = begin; at + c.x.size() <= end; ++at)
+      found += std::equal(c.x.begin(), c.x.end(), all.begin() + static_cast<std::ptrdiff_t>(at));
+    return found;
+  };
+  BOOST_TEST(copies(first + granted / 4, first + bytes / 4) >= 2u);
+  BOOST_TEST(copies(0, first + granted / 4) == 0u);
+  for (std::size_t at = first + bytes / 4; at < all.size(); ++at) BOOST_TEST(std::isnan(all[at]));
+  const float one = 1, zero = 0;
+  succeeds(kilnExecuteConvolutionForward(handle, plan, &one, x.data(), w.data(), &zero, y.data()));
+  BOOST_TEST(y.read() == c.expected(1, 0, c.y), boost::test_tools::per_element());
 }
 
 // Where there is nothing to compare, operands are looked at all the same.

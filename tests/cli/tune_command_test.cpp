@@ -91,6 +91,7 @@ BOOST_AUTO_TEST_CASE(measures_and_remembers) {
   BOOST_TEST_REQUIRE(tuned.status == 0);
   BOOST_TEST(contains(tuned.out, printed + "\n"));
   BOOST_TEST(contains(tuned.out, "predicted "));
+  BOOST_TEST(contains(tuned.out, " us, flushed "));
   BOOST_TEST(contains(tuned.out, "the choice is within 10% of the best in "));
   BOOST_TEST(contains(tuned.out, " of 1 problems ("));
   BOOST_TEST(contains(tuned.out, "1 of 1 problems in "));
@@ -98,6 +99,7 @@ BOOST_AUTO_TEST_CASE(measures_and_remembers) {
   const std::vector<std::string> rows = lines_of(kiln_test::read(csv));
   BOOST_TEST_REQUIRE(rows.size() == 3u);
   BOOST_TEST(rows[0].starts_with("problem,engine,tile,parts,predicted_us,measured_us,"));
+  BOOST_TEST(contains(rows[0], ",samples,flushed_us,chosen,"));
   int best = 0, chosen = 0;
   std::string winner;
   for (const std::string& row : {rows[1], rows[2]}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.hpp"
 
@@ -88,6 +89,29 @@ std::vector<Measured> measure(Device& device, std::span<const Contestant> contes
   std::vector<Measured> results;
   for (const Timing& timing : timings) results.push_back(timing.result());
   return results;
+}
+
+std::vector<double> measure_alone(Device& device, std::span<const Contestant> contestants,
+                                  const std::function<BufferSet()>& next_set,
+                                  const std::function<void()>& flush, int samples) {
+  std::vector<std::vector<double>> times(contestants.size());
+  std::vector<bool> failed(contestants.size());
+  for (int i = 0; i < samples; ++i)
+    for (std::size_t place = 0; place < contestants.size(); ++place) {
+      if (failed[place]) continue;
+      try {
+        flush();
+        times[place].push_back(
+            1e3 * device.time(nullptr, 1, [&] { contestants[place].execute(next_set()); }));
+      } catch (const Error&) {
+        failed[place] = true;
+      }
+    }
+  std::vector<double> medians;
+  for (std::size_t place = 0; place < contestants.size(); ++place)
+    medians.push_back(failed[place] ? std::numeric_limits<double>::quiet_NaN()
+                                    : times_of(times[place]).median);
+  return medians;
 }
 
 }  // namespace kiln::cli::bench

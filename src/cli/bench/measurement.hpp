@@ -58,4 +58,10 @@ std::vector<Measured> measure(Device& device, std::span<const Contestant> contes
                               const std::function<BufferSet()>& next_set,
                               const MeasurementSettings& settings);
 
+// For each contestant, microseconds of a single execution, the median of `samples`; before each one
+// `flush` is called, which enqueues what empties the L2 cache. NaN if a contestant throws an Error.
+std::vector<double> measure_alone(Device& device, std::span<const Contestant> contestants,
+                                  const std::function<BufferSet()>& next_set,
+                                  const std::function<void()>& flush, int samples);
+
 }  // namespace kiln::cli::bench

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/operation/random_fill.hpp"
+#include "plan/tune/rotation.hpp"
 #include "reference/reference.hpp"
 
 namespace kiln::cli::bench {
@@ -37,9 +38,9 @@ void RandomPool::fill(std::byte* memory, std::size_t bytes) const {
 int sets_of(const DeviceDescription& device, std::size_t bytes) {
   if (device.kind == KILN_DEVICE_HOST) return 1;
   const double each = static_cast<double>(std::max<std::size_t>(bytes, 1));
-  const double beyond_l2 = 2 * static_cast<double>(device.l2_bytes) / each + 1;
-  const double affordable = static_cast<double>(device.memory_bytes) / 4 / each;
-  return std::max(1, static_cast<int>(std::min({std::max(beyond_l2, 2.0), affordable, 256.0})));
+  const int affordable = static_cast<int>(
+      std::clamp(static_cast<double>(device.memory_bytes) / 4 / each, 1.0, 1000.0));
+  return std::min(std::max(sets_beyond_l2(device.l2_bytes, bytes), 2), affordable);
 }
 
 Operands::Operands(Device& device, RandomPool& pool, const Case& item)

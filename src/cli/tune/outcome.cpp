@@ -72,7 +72,8 @@ std::string text_of(const Outcome& outcome) {
         "\n  ", &attempt == best ? '*' : ' ', attempt.chosen ? '>' : ' ', " predicted ",
         microseconds(attempt.predicted), " us, ",
         attempt.times ? cat("measured ", microseconds(attempt.times->median), " us") : attempt.note,
-        "  ", describe(attempt.name));
+        attempt.flushed ? cat(", flushed ", microseconds(*attempt.flushed), " us") : "", "  ",
+        describe(attempt.name));
   }
   if (left_out > 0) text += cat("\n     ", left_out, " more, predicted too slow to be measured");
   return text;
@@ -80,20 +81,23 @@ std::string text_of(const Outcome& outcome) {
 
 std::string csv_text(std::span<const Outcome> outcomes) {
   std::string text =
-      "problem,engine,tile,parts,predicted_us,measured_us,min_us,max_us,samples,chosen,best,note\n";
+      "problem,engine,tile,parts,predicted_us,measured_us,min_us,max_us,samples,flushed_us,chosen,"
+      "best,note\n";
   for (const Outcome& outcome : outcomes) {
     const Attempt* const best = outcome.best();
     for (const Attempt& attempt : outcome.attempts) {
       const auto time = [&](double value) { return attempt.times ? significant(value, 6) : ""; };
       const bench::Times times = attempt.times.value_or(bench::Times{});
-      text += cat(bench::csv_field(outcome.problem), ",", attempt.name.engine, ",",
-                  bench::csv_field(attempt.name.tile), ",", attempt.name.parts, ",",
-                  significant(attempt.predicted, 6), ",", time(times.median), ",", time(times.min),
-                  ",", time(times.max), ",", times.samples, ",", attempt.chosen ? 1 : 0, ",",
-                  &attempt == best ? 1 : 0, ",", bench::csv_field(attempt.note), "\n");
+      text +=
+          cat(bench::csv_field(outcome.problem), ",", attempt.name.engine, ",",
+              bench::csv_field(attempt.name.tile), ",", attempt.name.parts, ",",
+              significant(attempt.predicted, 6), ",", time(times.median), ",", time(times.min), ",",
+              time(times.max), ",", times.samples, ",",
+              attempt.flushed ? significant(*attempt.flushed, 6) : "", ",", attempt.chosen ? 1 : 0,
+              ",", &attempt == best ? 1 : 0, ",", bench::csv_field(attempt.note), "\n");
     }
     if (outcome.attempts.empty())
-      text += cat(bench::csv_field(outcome.problem), ",,,,,,,,,,,",
+      text += cat(bench::csv_field(outcome.problem), ",,,,,,,,,,,,",
                   bench::csv_field(outcome.failure), "\n");
   }
   return text;
@@ -112,6 +116,7 @@ nlohmann::ordered_json json_of(const Outcome& outcome) {
                          {"min", attempt.times->min},
                          {"max", attempt.times->max},
                          {"samples", attempt.times->samples}};
+    if (attempt.flushed) json["flushed_us"] = *attempt.flushed;
     if (!attempt.note.empty()) json["note"] = attempt.note;
     attempts.push_back(std::move(json));
   }

@@ -15,7 +15,8 @@ namespace kiln::cli::tune {
 struct Attempt {
   Winner name;
   double predicted = 0;               // microseconds
-  std::optional<bench::Times> times;  // measured
+  std::optional<bench::Times> times;  // measured back to back, on buffers that rotate
+  std::optional<double> flushed;      // microseconds of a single execution, L2 flushed before it
   bool chosen = false;                // the cost model's choice
   std::string note;                   // why it was not measured, or why its result is wrong
 };

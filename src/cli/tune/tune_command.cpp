@@ -149,7 +149,11 @@ void add_tune_command(Command app, Run& run_command) {
       "best\n"
       "prediction are left out, each other is sampled once, and those within 25% of the fastest "
       "are\n"
-      "measured in full. Of each problem: * the fastest, > the cost model's choice.");
+      "measured in full: executions back to back, on operands that rotate through more than the "
+      "L2\n"
+      "cache, as in a step of a network. \"flushed\" is a single execution's time, with that "
+      "cache\n"
+      "flushed before it. Of each problem: * the fastest, > the cost model's choice.");
   command.add_option("PROBLEM", options->lines, "Problems, as described below");
   command
       .add_option("--batch", options->batch,

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <thread>
 
-#include "cli/device/device_buffer.hpp"
 #include "core/error.hpp"
 #include "plan/plan.hpp"
 #include "plan/plan_line.hpp"
@@ -75,6 +75,13 @@ bench::Contestant contestant(const std::shared_ptr<Device>& device, const bench:
 Tuner::Tuner(std::shared_ptr<Device> device, const TuningSettings& settings)
     : device_(std::move(device)), settings_(settings), pool_(*device_, seed) {}
 
+void Tuner::flush() {
+  if (device_->description().kind == KILN_DEVICE_HOST) return;
+  const auto bytes = static_cast<std::size_t>(device_->description().l2_bytes);
+  if (!flush_) flush_ = std::make_unique<DeviceBuffer>(*device_, 2 * bytes);
+  device_->copy(flush_->address(), flush_->address() + bytes, bytes, nullptr);
+}
+
 Outcome Tuner::run(const bench::Case& item) {
   Outcome outcome;
   const DeviceDescription& device = device_->description();
@@ -94,7 +101,7 @@ Outcome Tuner::run(const bench::Case& item) {
     const Winner model = name_of(chosen.kernel, chosen.launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
-          {option.name, option.choice.seconds * 1e6, {}, option.name == model, ""});
+          {option.name, option.choice.seconds * 1e6, {}, {}, option.name == model, ""});
     if (options.size() > 1)
       measure_all(item, options, outcome);
     else
@@ -128,11 +135,15 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
     for (const std::size_t i : which) some.push_back(contestants[i]);
     const auto measured = bench::measure(
         *device_, some, [&] { return operands.next(); }, settings);
+    const std::vector<double> alone = bench::measure_alone(
+        *device_, some, [&] { return operands.next(); }, [this] { flush(); }, settings.samples);
     for (std::size_t i = 0; i < which.size(); ++i) {
       Attempt& attempt = outcome.attempts[places[which[i]]];
       attempt.note = measured[i].failure;
       attempt.times.reset();
+      attempt.flushed.reset();
       if (attempt.note.empty()) attempt.times = measured[i].times;
+      if (attempt.times && !std::isnan(alone[i])) attempt.flushed = alone[i];
     }
   };
   std::vector<std::size_t> all(wanted.size()), near;
