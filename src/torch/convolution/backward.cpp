@@ -96,7 +96,7 @@ class Copies {
 
 class Serving {
  public:
-  explicit Serving(const BackwardCall& call) : call_(call) {
+  explicit Serving(BackwardCall& call) : call_(call) {
     using Make = Gradient (*)(const BackwardCall&);
     constexpr Make make[] = {data_gradient, filter_gradient, bias_gradient};
     for (std::size_t i = 0; i < 3; ++i)
@@ -120,7 +120,8 @@ class Serving {
 
  private:
   MeasuredCall measured_call() {
-    MeasuredCall out{{}, nullptr, call_.dy, [this](Results native) { run(native); }};
+    MeasuredCall out{
+        {}, nullptr, {&call_.dy, &call_.x, &call_.w}, [this](Results native) { run(native); }};
     for (std::size_t i = 0; i < 3; ++i) {
       if (!gradients_[i]) continue;
       out.entries[i] = &gradients_[i]->step.entry();
@@ -160,7 +161,7 @@ class Serving {
     (i == 0 ? out_.dx : i == 1 ? out_.dw : out_.db) = std::move(result);
   }
 
-  const BackwardCall& call_;
+  BackwardCall& call_;
   std::array<std::optional<Gradient>, 3> gradients_;
   Gradients out_;
 };

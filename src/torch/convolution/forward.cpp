@@ -89,7 +89,7 @@ Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
 }
 
 // Computes the result by Kiln or by `native`, as the policy decides.
-Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
+Tensor serve(ForwardCall& call, const std::function<Tensor()>& native) {
   const Policy policy = forward_policy(layer_of(call.x, call.w, call.geometry));
   const Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
   const Step main(main_request(call, y_strides));
@@ -109,7 +109,8 @@ Tensor serve(const ForwardCall& call, const std::function<Tensor()>& native) {
   };
   Results by_pytorch = 0;
   if (policy == Policy::measure && ready) {
-    by_pytorch = run_cheapest({{&main.entry()}, main.handle(), call.x, run});
+    by_pytorch =
+        run_cheapest({{&main.entry()}, main.handle(), {&call.x, &call.w, &call.residual}, run});
   } else {
     by_pytorch = Results(main.ready(policy) && ready ? 0 : 1);
     run(by_pytorch);

@@ -39,7 +39,7 @@ class CallSite {
   // The results that PyTorch should compute in a call on this stream now. On an idle stream the
   // host's and the device's times add up, so the way with the smallest sum is used. On a busy
   // stream the host's time is hidden, and a captured graph is replayed without the host, so there
-  // only the device's time counts. The first calls sample whether the stream usually is idle.
+  // only the device's time counts. The first calls sample whether the stream is idle now and then.
   Results native_on(const StreamView& stream);
 
  private:

@@ -30,9 +30,9 @@ std::string key_of(const Choices& c, const Entries& entries) {
   const PlanRequest& request = first_of(entries).request;
   const Flags f = flags();
   std::ostringstream key;
-  key << c.context << '\t' << device_name(request.device_kind, request.device_index) << '\t'
-      << (f.benchmark ? "benchmark" : "heuristic") << (f.deterministic ? " deterministic" : "")
-      << (f.allow_tf32 ? " tf32" : "") << '\t';
+  key << c.context << " in a row\t" << device_name(request.device_kind, request.device_index)
+      << '\t' << (f.benchmark ? "benchmark" : "heuristic")
+      << (f.deterministic ? " deterministic" : "") << (f.allow_tf32 ? " tf32" : "") << '\t';
   for (const PlanEntry* entry : entries)
     if (entry != nullptr)
       key << name_of(entry->request.pass) << ' ' << entry->problem_line() << "; ";

@@ -134,10 +134,8 @@ void measure(CallSite& site, const MeasuredCall& call, const Standing& standing)
     runs.emplace_back([&call, native] { call.run(native); });
   }
   const StreamClock clock(request.device_kind, request.device_index);
-  // Warm-up: kernels are loaded, cuDNN tries its algorithms, the allocator gets its blocks.
-  for (const auto& run : runs) run();
   constexpr int rounds = 5;
-  const std::vector<Cost> costs = clock.compare(rounds, call.fresh, runs);
+  const std::vector<Cost> costs = clock.compare(rounds, call.operands, runs);
   for (std::size_t i = 0; i < ways.size(); ++i) ways[i].cost = costs[i];
   site.set(std::move(ways));
   remember_choice(call.entries, site);

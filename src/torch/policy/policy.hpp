@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <array>
 #include <functional>
 
 #include "torch/plans/plan_table.hpp"
@@ -36,7 +37,7 @@ bool kiln_can(PlanEntry& entry, kilnHandle_t handle, Policy policy);
 struct MeasuredCall {
   Entries entries{};  // by result; null where a result is not requested
   kilnHandle_t handle = nullptr;
-  const Tensor& fresh;  // the operand that the previous layer has just written
+  std::array<Tensor*, 3> operands{};  // the large ones that `run` computes with; none is null
   // Computes all requested results, those in `native` by PyTorch.
   std::function<void(Results native)> run;
 };

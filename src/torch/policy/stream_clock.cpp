@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <vector>
 
 #include "torch/libtorch/tensor.hpp"
+#include "torch/policy/rotation.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -28,6 +30,7 @@ struct Driver {
   decltype(&::cuMemsetD32Async) memset = nullptr;
   decltype(&::cuMemcpyDtoDAsync) copy = nullptr;
   decltype(&::cuDeviceGet) device_get = nullptr;
+  decltype(&::cuDeviceGetAttribute) device_get_attribute = nullptr;
   decltype(&::cuDeviceGetName) device_get_name = nullptr;
   bool found = false;
 
@@ -47,6 +50,7 @@ struct Driver {
     find(event_synchronize, "cuEventSynchronize");
     find(event_elapsed, KILN_NAME(cuEventElapsedTime));
     find(device_get, "cuDeviceGet");
+    find(device_get_attribute, "cuDeviceGetAttribute");
     find(device_get_name, "cuDeviceGetName");
     find(stream_query, "cuStreamQuery");
     find(memset, KILN_NAME(cuMemsetD32Async));
@@ -62,19 +66,6 @@ const Driver& driver() {
 double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];
-}
-
-// Bytes from the tensor's first element to its last; 0 if a stride is negative.
-std::size_t span_bytes(const Tensor& tensor) {
-  const LibTorch& torch = libtorch();
-  std::int64_t span = 1;
-  for (int i = 0; i < tensor.rank(); ++i) {
-    if (tensor.strides()[i] < 0 || tensor.size(i) == 0) return 0;
-    span += (tensor.size(i) - 1) * tensor.strides()[i];
-  }
-  const bool half = tensor.type() == torch.float16 || tensor.type() == torch.bfloat16;
-  const std::int64_t element = half ? 2 : tensor.type() == torch.float64 ? 8 : 4;
-  return static_cast<std::size_t>(span * element);
 }
 
 class Event {
@@ -99,23 +90,56 @@ struct Sample {
   Event begin, end;
 };
 
+// Microseconds that the host needs for it.
+double host_us(const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
 }  // namespace
 
 struct StreamClock::State {
   bool cuda = false;
+  int device_index = 0;
   GuardHandle guard = nullptr;
   CUstream stream = nullptr;
   Tensor scratch;  // written between samples; undefined if memory is short
   std::size_t words = 0;
 
-  void occupy_stream(const Tensor& fresh) const {
+  // Keeps the stream busy for at least these microseconds, as far as memory is there for it.
+  void occupy_stream(double microseconds) const {
     if (!scratch.defined()) return;
     const auto target = reinterpret_cast<CUdeviceptr>(scratch.mutable_data());
-    constexpr int writes = 8;  // about 400 microseconds at 2.5 TB/s
+    constexpr double each = 35;  // microseconds of 128 MiB at 3.8 TB/s
+    constexpr int least = 8, most = 100;
+    const int writes = std::clamp(static_cast<int>(microseconds / each), least, most);
     for (int i = 0; i < writes; ++i) driver().memset(target, 0, words, stream);
-    const std::size_t bytes = std::min(span_bytes(fresh), 4 * words);
-    if (bytes > 0)
-      driver().copy(target, reinterpret_cast<CUdeviceptr>(fresh.data()), bytes, stream);
+  }
+
+  std::size_t cache_bytes() const {
+    CUdevice device = 0;
+    int bytes = 0;
+    if (driver().device_get(&device, device_index) != CUDA_SUCCESS ||
+        driver().device_get_attribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device) !=
+            CUDA_SUCCESS)
+      return 0;
+    return static_cast<std::size_t>(bytes);
+  }
+
+  // Without a GPU nothing is in a row, and two sets show that the results do not depend on them.
+  std::unique_ptr<Rotation> rotation_of(std::span<Tensor* const> operands) const {
+    if (!cuda)
+      return std::make_unique<Rotation>(
+          operands, 0, 2, 2,
+          [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
+    constexpr int most = 16;
+    return std::make_unique<Rotation>(
+        operands, cache_bytes(), 1, most, [this](void* to, const void* from, std::size_t bytes) {
+          driver().copy(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from),
+                        bytes, stream);
+        });
   }
 };
 
@@ -138,6 +162,7 @@ bool StreamView::idle() const {
 
 StreamClock::StreamClock(int device_kind, int device_index) : state_(std::make_unique<State>()) {
   state_->cuda = device_kind == KILN_DEVICE_CUDA;
+  state_->device_index = device_index;
   if (!state_->cuda) return;
   const LibTorch& torch = libtorch();
   torch.aoti_torch_create_cuda_guard(device_index, &state_->guard);
@@ -159,33 +184,44 @@ StreamClock::~StreamClock() {
   if (state_->guard != nullptr) libtorch().aoti_torch_delete_cuda_guard(state_->guard);
 }
 
-std::vector<Cost> StreamClock::compare(int rounds, const Tensor& fresh,
+std::vector<Cost> StreamClock::compare(int rounds, std::span<Tensor* const> operands,
                                        const std::vector<std::function<void()>>& runs) const {
-  const auto host_us = [](const std::function<void()>& run) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-        .count();
+  const std::unique_ptr<Rotation> rotation = state_->rotation_of(operands);
+  constexpr int least_in_row = 3;
+  const int row = state_->cuda ? std::max(rotation->sets(), least_in_row) : 1;
+  const auto in_a_row = [&](const std::function<void()>& run) {
+    for (int i = 0; i < row; ++i) {
+      rotation->turn();
+      run();
+    }
   };
+  // Kernels are loaded, cuDNN tries its algorithms, the allocator gets its blocks; then it shows
+  // for how long the host is busy with a row.
+  std::vector<double> busy;
+  for (const auto& run : runs) {
+    run();
+    busy.push_back(host_us(run) * row);
+  }
   std::vector<std::vector<double>> host(runs.size()), device(runs.size());
   std::vector<std::deque<Sample>> samples(runs.size());  // deques: events must not move in memory
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (!state_->cuda) {
-        device[i].push_back(host_us(runs[i]));
+        device[i].push_back(host_us([&] { in_a_row(runs[i]); }));
         host[i].push_back(0);
         continue;
       }
-      state_->occupy_stream(fresh);
+      constexpr double reserve = 1.5;
+      state_->occupy_stream(reserve * busy[i]);
       const Sample& sample = samples[i].emplace_back();
       sample.begin.record(state_->stream);
-      host[i].push_back(host_us(runs[i]));
+      host[i].push_back(host_us([&] { in_a_row(runs[i]); }) / row);
       sample.end.record(state_->stream);
     }
   std::vector<Cost> out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const Sample& sample : samples[i])
-      device[i].push_back(sample.begin.microseconds_to(sample.end));
+      device[i].push_back(sample.begin.microseconds_to(sample.end) / row);
     out.push_back({median(device[i]), median(host[i])});
   }
   return out;

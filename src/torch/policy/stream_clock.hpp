@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace kiln::torch {
 
 // The cost of one execution of a call, in microseconds.
 struct Cost {
-  double device_us;  // from the call's first kernel to its last
+  double device_us;  // of one among many, back to back
   double host_us;    // for the host to enqueue them; 0 for the host device
 };
 
@@ -40,11 +41,13 @@ class StreamClock {
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
-  // Runs each of `runs` in turn, `rounds` times, and returns the medians. Before each sample, the
-  // stream writes a buffer larger than the L2 cache several times: meanwhile the host enqueues the
-  // sample, so the device's time does not include the host's. Then the stream reads `fresh`, the
-  // operand that the previous layer of a model would have left in the L2 cache.
-  std::vector<Cost> compare(int rounds, const Tensor& fresh,
+  // The cost of each of `runs`, which compute with the operands: the medians of `rounds` samples,
+  // which take turns. A sample is several executions back to back, each with another copy of the
+  // operands, so many that what one leaves in the L2 cache is gone when its copy's turn comes
+  // again. Before a sample the stream gets work of another kind, for as long as the host needs to
+  // enqueue the sample, so that the device's time does not include the host's. Throws
+  // std::runtime_error if memory for the copies is short.
+  std::vector<Cost> compare(int rounds, std::span<Tensor* const> operands,
                             const std::vector<std::function<void()>>& runs) const;
 
  private:
