@@ -2,7 +2,7 @@
 """Times convolutions of Kiln beside PyTorch's own, which are those of cuDNN's graph interface: every
 engine, any workspace (torch.backends.cudnn.benchmark).
 
-    tests/bench/layers.py tests/bench/h100/layers.csv --out new.csv [--suite resnet50,vgg16] [--type f16]
+    tests/bench/layers.py tests/bench/h200/layers_f16_nhwc.csv --out new.csv [--suite resnet50,vgg16] [--type f16]
 
 The cases are those of a file such as it or network_layers.py writes. Both run in one process on the
 same random tensors, and their samples alternate. A layer is timed as it runs inside a step: many

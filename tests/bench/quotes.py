@@ -69,26 +69,29 @@ def as_called():
         return {tuple(row[name] for name in ("network", "mode", "what", "batch", "way")): row for row in csv.DictReader(file)}
 
 
-def graph_steps():
-    """{(network, arithmetic and layout): [(batch, PyTorch's time over Kiln's)]} inside CUDA graphs."""
+def network_steps(how="graph", compiled=""):
+    """{(network, batch): {contestant: row}} of steps in CUDA graphs or as called, with or without torch.compile."""
     steps = {}
-    rows = read([ROOT / "h100/graph_steps.csv"])[1]
-    for (network, batch, *panel), own in grouped(rows, ["layer", "batch", "type", "math", "layout"]).items():
-        us = {row["contestant"]: row["median_us"] for row in own}
-        steps.setdefault((network, panel_name(panel)), []).append((int(batch), us["pytorch"] / us["kiln"]))
-    return {key: sorted(own) for key, own in steps.items()}
+    for row in read([ROOT / "h200/network_steps.csv"])[1]:
+        if row["direction"] == how and row["contestant"].endswith(" compiled") == bool(compiled):
+            steps.setdefault((row["layer"], int(row["batch"])), {})[row["contestant"].removesuffix(" compiled")] = row
+    return steps
+
+
+def faster(own, contestant="kiln"):
+    return f"{own['pytorch']['median_us'] / own[contestant]['median_us']:.2f}"
 
 
 def front_networks():
-    called, graphs = as_called(), graph_steps()
-    cases = [(network, "amp", "AMP NHWC") for network in FRONT] + [("convnext_tiny", "tf32", "TF32 NCHW")]
+    called, graphs, compiled = as_called(), network_steps(), network_steps(compiled=" compiled")
     lines = []
-    for network, mode, panel in cases:
-        row = called[network, mode, "training", "32", "kiln"]
-        lines.append([NETWORKS[network] + (f", {panel}" if mode != "amp" else ""), f"{float(row['native_over_this']):.2f}",
-                      ", ".join(f"{ratio:.2f} ({batch})" for batch, ratio in graphs[network, panel])])
-    return table(["AMP, channels last", "as called, 32 images, H200, 2026-11-26",
-                  "in a CUDA graph (images), H100, 2026-11-27"], lines)
+    for network in in_order(network for network, _ in graphs):
+        row = called[network, "amp", "training", "32", "kiln"]
+        lines.append([NETWORKS[network], f"{float(row['native_over_this']):.2f}"] +
+                     [", ".join(f"{faster(own)} ({batch})" for (name, batch), own in steps.items() if name == network)
+                      for steps in (graphs, compiled)])
+    return table(["H200; AMP, channels last (images)", "as called, 32 images, 2026-11-26", "in a CUDA graph, 2026-11-28",
+                  "in a CUDA graph, both under torch.compile"], lines)
 
 
 def networks_as_called():
@@ -113,20 +116,41 @@ def networks_as_called():
 
 
 def networks_in_graphs():
+    compiled = network_steps(compiled=" compiled")
     lines = []
-    for network, panel in graph_steps():
-        lines.append([NETWORKS[network], panel,
-                      ", ".join(f"{ratio:.2f} ({batch})" for batch, ratio in graph_steps()[network, panel])])
-    return table(["network", "arithmetic", "times as fast (images)"], lines)
+    for (network, batch), own in network_steps().items():
+        cells = [f"{own['pytorch']['median_us'] / 1000:.2f}", *(faster(own, name) for name in ("kiln", "kiln measure"))]
+        other = compiled.get((network, batch))
+        cells += [f"{other['pytorch']['median_us'] / 1000:.2f}", faster(other)] if other else ["", ""]
+        lines.append([f"{NETWORKS[network]}, {batch}", *cells])
+    return table(["network, images", "PyTorch, ms", "`wait`", "`measure`", "PyTorch under torch.compile, ms", "`wait` under it"],
+                 lines)
 
 
-def host_times():
-    rows = read([ROOT / "h100/host_time.csv"])[1]
+def worst_measure():
+    """By how many percent a step with `measure` takes longer than the better of PyTorch's and that with `wait`, at worst."""
+    longer = [own["kiln measure"]["median_us"] / min(own["pytorch"]["median_us"], own["kiln"]["median_us"])
+              for own in network_steps().values()]
+    return f"{100 * (max(longer) - 1):.1f}"
+
+
+def widest(compiled):
+    """By how many percent the slowest block of a step in a graph took longer than its fastest, at most."""
+    rows = [row for own in network_steps(compiled=compiled).values() for row in own.values()]
+    return f"{100 * (max(row['max_us'] / row['min_us'] for row in rows) - 1):.1f}"
+
+
+def host_times(chip, contestants):
+    rows = read([ROOT / chip / "host_time.csv"])[1]
     lines = []
     for call, own in grouped(rows, ["layer"]).items():
         us = {row["contestant"]: row["median_us"] for row in own}
-        lines.append([*call, *(f"{us[name]:.0f}" for name in ("pytorch", "kiln", "kiln native policy"))])
-    return table(["", "PyTorch alone", "Kiln, `wait`", "left to PyTorch by Kiln, `native`"], lines)
+        lines.append([*call, *(f"{us[name]:.0f}" for name in contestants)])
+    return table(["", *contestants.values()], lines)
+
+
+HOST = {"pytorch": "PyTorch alone", "kiln": "Kiln, `wait`", "kiln measure": "`measure`",
+        "kiln native policy": "left to PyTorch by Kiln, `native`", "kiln disabled": "after `disable()`"}
 
 
 def several_gpus():
@@ -170,26 +194,28 @@ def copy_share(layer, contestant):
     return f"{own[contestant] / own['copy'] * 100:.0f}"
 
 
-def in_step(how, passes=("forward", "data gradient", "filter gradient")):
-    """PyTorch's time over Kiln's of ResNet-50's convolutions, pass by pass."""
-    us = {(row["layer"], row["contestant"]): row["median_us"] for row in read([ROOT / "h100/resnet50_in_step.csv"])[1]}
-    return [f"{us[f'{name}: {how}', 'pytorch'] / us[f'{name}: {how}', 'kiln']:.2f}" for name in passes]
-
-
 def step(network, mode, column, way="kiln"):
     return float(as_called()[network, mode, "training", "32", way][column])
+
+
+def first_step(column, choose):
+    """The least or the most of a column over networks whose kernels were compiled for training with two batch sizes."""
+    with open(CHECKOUT / "tests/torch/gpu/first_step.csv", encoding="utf-8", newline="") as file:
+        return f"{choose(float(row[column]) for row in csv.DictReader(file)):.0f}"
 
 
 # Of a page: its tables.
 TABLES = {
     "README.md": {"networks": front_networks, "layers": speed_ranges},
     "src/python/README.md": {"networks as called": networks_as_called, "networks in graphs": networks_in_graphs,
-                             "host": host_times, "several GPUs": several_gpus},
+                             "host": lambda: host_times("h200", HOST), "several GPUs": several_gpus},
     "src/plan/README.md": {"first calls": in_first_calls},
 }
 # Of a page: its sentences, with {} for each number, and what gives the numbers.
 SENTENCES = {
     "README.md": [
+        ("compile {} to {} kernels, {} to {} s on 16 cores, once.",
+         lambda: [first_step(column, choose) for column in ("kernels", "seconds") for choose in (min, max)]),
         ("Single layers, H200, {}.", lambda: [chip_and_days(read([ROOT / "h200/layers_f16_nhwc.csv"])[0])[1]]),
         ("filter gradients of exact f32 reach {} of cuDNN's speed at worst, DeepLab's dilated layers in TF32 {}.",
          lambda: [speed_of("f32_nchw", direction=["wgrad"], suite=["diffusion", "vgg16"]),
@@ -199,11 +225,9 @@ SENTENCES = {
         ("({}% of a copy's rate; cuDNN {}%)",
          lambda: [copy_share("sum of all 96x118x118", name) for name in ("kiln", "cudnn legacy")]),
     ],
-    "tests/bench/README.md": [
-        ("ResNet-50's convolutions together are {}, {} and {} times as fast singly (forward, data and filter gradient), and "
-         "{}, {} and {} times in a step", lambda: in_step("single") + in_step("back to back")),
-    ],
     "src/python/README.md": [
+        ("A step with `measure` takes at worst {}% longer", lambda: [worst_measure()]),
+        ("Blocks of one step spread by at most {}%, under torch.compile by {}%.", lambda: [widest(""), widest(" compiled")]),
         ("In TF32 the {} ms of MobileNetV2 and the {} of EfficientNet-B0",
          lambda: [f"{step(name, 'tf32', 'ms'):.1f}" for name in ("mobilenet_v2", "efficientnet_b0")]),
         ("In f64 a step of ResNet-18 is {} times as fast.", lambda: [f"{step('resnet18', 'f64', 'native_over_this'):.2f}"]),

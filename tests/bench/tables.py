@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of a folder's CSV files: README.md, a table for each file of today's version; version_0_1.md, the same of version 0.1;
+"""Tables of a folder's CSV files: README.md, a table for each file;
 layers.md and layers_16_bits.md, each layer of the files that face cuDNN's graph interface; memory.md, what memory bounds.
 figures.py writes all of them.
 
@@ -10,27 +10,27 @@ import argparse
 import pathlib
 
 from results import (DIRECTIONS, SUITES, caption, chip_and_days, grouped, in_order, mean, pairs, panel_name,
-                     peer, peers, read, shape, speeds, version)
+                     peer, peers, read, shape, speeds)
 
-HEAD = """# Figures{of_version}: {name}
+HEAD = """# Figures: {name}
 
 Written by [figures.py](../figures.py) from the CSV files of this folder: one table is one file of one chip, and of
 one run unless it says so. The CSV files have more: extremes, kernels, workspaces, errors, and the line that runs each problem
-again. How they were measured, and what to know before comparing them: [../README.md](../README.md).{other}
+again. How they were measured, and what to know before comparing them: [../README.md](../README.md).
 """
-OLD = "version_0_1.md"
 CELLS = {
     "rates": "TFLOP/s; more is better. `-`: {cudnn} has no algorithm.",
     "memory": "Bytes that must move over the median time, as a share of the device's own copy; more is better.",
     "latency": "Time on the host; less is better.",
-    "steps": "The GPU's time, in which nothing waits for the host; above 1 Kiln is faster.",
+    "steps": "Milliseconds of a step, in parentheses the least and the most, and how many times as fast as PyTorch; above 1 Kiln "
+             "is faster. In a CUDA graph nothing waits for the host.",
     "speed": "How many times as fast as {cudnn} Kiln is: forward / data gradient / filter gradient, each the geometric mean "
              "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
 }
 WHAT = {
     "memory": "pooling, activations, softmax, transforms, reductions",
     "latency": "what a plan and a call cost the host",
-    "steps": "training steps, where nothing waits for the host",
+    "steps": "training steps of networks, in CUDA graphs and as called",
     "speed": "layers of networks",
 }
 
@@ -86,23 +86,39 @@ def latency(rows, machine):
     lines = []
     names = {"kiln": "Kiln", "cudnn legacy zero": f"{peer(machine, 'cudnn')}, without workspace",
              "cublas gemm": f"{peer(machine, 'cublas')}, the product of the lowered matrices",
-             "pytorch": "PyTorch", "kiln native policy": "Kiln with the policy `native`"}
+             "pytorch": "PyTorch", "kiln native policy": "Kiln with the policy `native`",
+             "kiln measure": "Kiln with the policy `measure`", "kiln disabled": "after `kiln.torch.disable()`"}
     for row in rows:
         if row["suite"] == "latency":
             us = row["median_us"]
             time = f"{us:.3g} us" if us < 1000 else f"{us / 1000:.3g} ms"
+            if row["min_us"] < row["max_us"] < 1000:
+                time += f" ({row['min_us']:.3g} to {row['max_us']:.3g})"
             lines.append([row["layer"], names.get(row["contestant"], row["contestant"]), time])
     return markdown(["what", "whose", "time"], lines)
 
 
 def steps(rows, machine):
+    """A line for each way to run a step: in a CUDA graph or as called, with and without torch.compile."""
+    hows = {"graph": "in a CUDA graph", "step": "in a CUDA graph", "called": "as called"}
     lines = []
-    for key, own in grouped(rows, ["layer", "batch", "type", "math", "layout"]).items():
-        ms = {row["contestant"]: row["median_us"] / 1000 for row in own}
-        lines.append([*key[:2], panel_name(key[2:]), f"{ms['pytorch']:.2f}", f"{ms['kiln']:.2f}",
-                      f"{ms['pytorch'] / ms['kiln']:.2f}"])
-    return markdown(["what", "images", "arithmetic", f"ms, PyTorch with {peer(machine, 'cudnn')}", "ms, Kiln",
-                     "times as fast"], lines)
+    for key, own in grouped(rows, ["layer", "batch", "type", "math", "layout", "direction"]).items():
+        for compiled in ("", " compiled"):
+            of = {row["contestant"].removesuffix(" compiled"): row for row in own
+                  if row["contestant"].endswith(" compiled") == bool(compiled)}
+            if not of:
+                continue
+            cells = []
+            for name in ("pytorch", "kiln", "kiln measure"):
+                if name not in of:
+                    cells.append("")
+                    continue
+                median, least, most = (of[name][column] / 1000 for column in ("median_us", "min_us", "max_us"))
+                cell = f"{median:.2f}" + (f" ({least:.2f} to {most:.2f})" if least < most else "")
+                cells.append(cell if name == "pytorch" else f"{cell}: {of['pytorch']['median_us'] / 1000 / median:.2f}x")
+            lines.append([*key[:2], panel_name(key[2:5]), hows[key[5]] + (", torch.compile" if compiled else ""), *cells])
+    return markdown(["network", "images", "arithmetic", "step", f"PyTorch with {peer(machine, 'cudnn')}", "Kiln, `wait`",
+                     "Kiln, `measure`"], lines)
 
 
 def speed(rows, machine):
@@ -197,7 +213,7 @@ TITLES = {"memory.md": "What memory bounds", "layers.md": "Each layer", "layers_
 
 
 class Tables:
-    """A page with a table for each file of one version, and their index."""
+    """A page with a table for each file, and their index."""
 
     def __init__(self):
         self.index, self.tables, self.against_graph = [], [], {}
@@ -213,11 +229,10 @@ class Tables:
 
 
 def pages(folder):
-    """README.md, version_0_1.md and the pages of the long tables."""
-    name, today, old, of_pages = folder.name.upper(), Tables(), Tables(), {}
+    """README.md and the pages of the long tables."""
+    name, all_files, of_pages = folder.name.upper(), Tables(), {}
     for path in sorted(folder.glob("*.csv")):
         machine, rows = read([path])
-        own = old if version(machine).startswith("0.1.") else today
         kind = kind_of(rows)
         anchor = path.name.replace(".", "").lower()
         method = f" {machine['method'][0].upper()}{machine['method'][1:]}." if "method" in machine else ""
@@ -226,24 +241,22 @@ def pages(folder):
         if kind == "speed" and not page:
             cells = cells.replace(f"({path.name}#{anchor})", f"({path.name})")
         head = f"## {path.name}\n\n{caption(machine)}. {cells}{method}\n\n"
-        own.index.append([f"[{path.name}](#{anchor})" if kind != "memory" else f"[{path.name}]({page}#{anchor})",
+        all_files.index.append([f"[{path.name}](#{anchor})" if kind != "memory" else f"[{path.name}]({page}#{anchor})",
                           what(kind, rows), chip_and_days(machine)[1], peers(machine)])
         if kind == "memory":
             of_pages.setdefault(page, []).append(f"{head}{memory(rows, machine)}\n")
             continue
         table = {"rates": rates, "latency": latency, "speed": speed, "steps": steps}[kind](rows, machine)
-        own.tables.append(f"{head}{table}\n")
+        all_files.tables.append(f"{head}{table}\n")
         if kind == "speed":
-            own.against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)
+            all_files.against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)
         if page:
             lines, many = layers(rows, machine)
             cudnn = peer(machine, "cudnn")
             told = (f"How many times as fast as {cudnn} Kiln is." if many
                     else f"Microseconds of Kiln and of {cudnn}, and how many times as fast Kiln is.")
             of_pages.setdefault(page, []).append(f"## {path.name}\n\n{caption(machine)}. {told}\n\n{lines}\n")
-    other = f"\nFiles of version 0.1, whose kernels have changed since: [{OLD}]({OLD})."
-    written = {folder / "README.md": today.text(HEAD.format(name=name, of_version="", other=other)),
-               folder / OLD: old.text(HEAD.format(name=name, of_version=" of version 0.1", other=""))}
+    written = {folder / "README.md": all_files.text(HEAD.format(name=name))}
     for page, own in of_pages.items():
         head = f"# {TITLES[page]}: {name}\n\nWritten by [figures.py](../figures.py), as [README.md](README.md).\n"
         written[folder / page] = "\n".join([head, *own])
