@@ -22,7 +22,6 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "python"))
 
 import torch
-import torchvision
 
 import kiln.torch
 
@@ -31,7 +30,8 @@ COLUMNS = ["suite", "layer", "batch", "operation", "direction", "type", "layout"
            "relative_rms", "max_error", "note", "problem"]
 CONTESTANTS = {"native": "pytorch", "wait": "kiln", "measure": "kiln measure"}
 METHOD = ("images of 224x224; forward, cross entropy and the gradients of all parameters, without an optimizer and without "
-          "dropout; PyTorch (the policy native) and Kiln in one process, median of {blocks} blocks in turn, in a CUDA graph of five replays")
+          "dropout; PyTorch (the policy native) and Kiln in one process, median of {blocks} blocks in turn, in a CUDA graph of "
+          "five replays")
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
 
@@ -42,6 +42,8 @@ def synchronize():
 
 
 def network_of(name):
+    import torchvision
+
     torch.manual_seed(0)
     model = getattr(torchvision.models, name)().to(DEVICE).train()
     for module in model.modules():

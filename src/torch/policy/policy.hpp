@@ -1,8 +1,8 @@
 // The policy, which decides whether Kiln or PyTorch serves a convolution.
 #pragma once
 
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <functional>
 
 #include "torch/plans/plan_table.hpp"
