@@ -83,7 +83,7 @@ KILN_API kilnStatus_t kilnFinalizePlan(kilnPlan_t plan);
 /* Finalizes the plan with the kernel that is fastest on the caller's own buffers, as
  * cudnn.benchmark is to a framework: the few candidates that are estimated best are compiled, if
  * they are in no cache, and executed back to back, many times each and by turns, on the handle's
- * stream with alpha = 1 and beta = 0, for about `budgetMs` milliseconds in all, each at least five
+ * stream with alpha = 1 and beta = 0, for about `budgetMs` milliseconds in all, each at least four
  * times. The winner is remembered in the user's kernel cache, as `kiln tune` does it, and later
  * plans of the problem take it at once.
  * `operands` are `count` device addresses: those of the plan's kilnExecute... in its order, without
