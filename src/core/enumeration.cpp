@@ -128,42 +128,32 @@ constexpr Enumerator stand_ins[] = {
 };
 #undef VALUE
 
-enum Which {
-  status,
-  data_type,
-  format,
-  convolution_mode,
-  math_mode,
-  nan_propagation,
-  pooling_mode,
-  activation_mode,
-  softmax_algorithm,
-  softmax_mode,
-  tensor_operation,
-  reduction,
-  device_kind,
-  kernel_origin,
-  plan_text,
-  stand_in
-};
-constexpr Enumeration enumerations[] = {
-    {"kilnStatus_t", statuses},
-    {"kilnDataType_t", data_types},
-    {"kilnTensorFormat_t", formats},
-    {"kilnConvolutionMode_t", convolution_modes},
-    {"kilnMathMode_t", math_modes},
-    {"kilnNanPropagation_t", nan_propagations},
-    {"kilnPoolingMode_t", pooling_modes},
-    {"kilnActivationMode_t", activation_modes},
-    {"kilnSoftmaxAlgorithm_t", softmax_algorithms},
-    {"kilnSoftmaxMode_t", softmax_modes},
-    {"kilnOpTensorOp_t", tensor_operations},
-    {"kilnReduceTensorOp_t", reductions},
-    {"kilnDeviceKind_t", device_kinds},
-    {"kilnKernelOrigin_t", kernel_origins},
-    {"kilnPlanText_t", plan_texts},
-    {"kilnStandIn_t", stand_ins},
-};
+// Every enumeration of kiln.h with its table.
+#define EACH_ENUMERATION(DO)                     \
+  DO(kilnStatus_t, statuses)                     \
+  DO(kilnDataType_t, data_types)                 \
+  DO(kilnTensorFormat_t, formats)                \
+  DO(kilnConvolutionMode_t, convolution_modes)   \
+  DO(kilnMathMode_t, math_modes)                 \
+  DO(kilnNanPropagation_t, nan_propagations)     \
+  DO(kilnPoolingMode_t, pooling_modes)           \
+  DO(kilnActivationMode_t, activation_modes)     \
+  DO(kilnSoftmaxAlgorithm_t, softmax_algorithms) \
+  DO(kilnSoftmaxMode_t, softmax_modes)           \
+  DO(kilnOpTensorOp_t, tensor_operations)        \
+  DO(kilnReduceTensorOp_t, reductions)           \
+  DO(kilnDeviceKind_t, device_kinds)             \
+  DO(kilnKernelOrigin_t, kernel_origins)         \
+  DO(kilnPlanText_t, plan_texts)                 \
+  DO(kilnStandIn_t, stand_ins)
+
+#define INDEX(type, table) index_of_##table,
+enum Index : std::size_t { EACH_ENUMERATION(INDEX) };
+#undef INDEX
+
+#define ENTRY(type, table) {#type, table},
+constexpr Enumeration enumerations[] = {EACH_ENUMERATION(ENTRY)};
+#undef ENTRY
 
 std::string numbered(const Enumerator& enumerator) {
   return cat(enumerator.identifier, " (", enumerator.value, ")");
@@ -184,24 +174,11 @@ std::string expectation(const Enumeration& enumeration) {
 
 std::span<const Enumeration> all_enumerations() { return enumerations; }
 
-const Enumeration& enumeration_of(kilnStatus_t) { return enumerations[status]; }
-const Enumeration& enumeration_of(kilnDataType_t) { return enumerations[data_type]; }
-const Enumeration& enumeration_of(kilnTensorFormat_t) { return enumerations[format]; }
-const Enumeration& enumeration_of(kilnConvolutionMode_t) { return enumerations[convolution_mode]; }
-const Enumeration& enumeration_of(kilnMathMode_t) { return enumerations[math_mode]; }
-const Enumeration& enumeration_of(kilnNanPropagation_t) { return enumerations[nan_propagation]; }
-const Enumeration& enumeration_of(kilnPoolingMode_t) { return enumerations[pooling_mode]; }
-const Enumeration& enumeration_of(kilnActivationMode_t) { return enumerations[activation_mode]; }
-const Enumeration& enumeration_of(kilnSoftmaxAlgorithm_t) {
-  return enumerations[softmax_algorithm];
-}
-const Enumeration& enumeration_of(kilnSoftmaxMode_t) { return enumerations[softmax_mode]; }
-const Enumeration& enumeration_of(kilnOpTensorOp_t) { return enumerations[tensor_operation]; }
-const Enumeration& enumeration_of(kilnReduceTensorOp_t) { return enumerations[reduction]; }
-const Enumeration& enumeration_of(kilnDeviceKind_t) { return enumerations[device_kind]; }
-const Enumeration& enumeration_of(kilnKernelOrigin_t) { return enumerations[kernel_origin]; }
-const Enumeration& enumeration_of(kilnPlanText_t) { return enumerations[plan_text]; }
-const Enumeration& enumeration_of(kilnStandIn_t) { return enumerations[stand_in]; }
+#define FUNCTION(type, table) \
+  const Enumeration& enumeration_of(type) { return enumerations[index_of_##table]; }
+EACH_ENUMERATION(FUNCTION)
+#undef FUNCTION
+#undef EACH_ENUMERATION
 
 const Enumerator* find_enumerator(const Enumeration& enumeration, int value) {
   for (const Enumerator& enumerator : enumeration.values)
@@ -219,7 +196,8 @@ void refuse_enumerator(const Enumeration& enumeration, std::string_view field, i
   std::string other;  // the enumeration that has the value, if arguments were swapped
   for (const Enumeration& candidate : enumerations) {
     const Enumerator* found = find_enumerator(candidate, value);
-    if (found != nullptr && &candidate != &enumerations[status])  // any small number is a status
+    const bool statuses_own = &candidate == &enumerations[index_of_statuses];  // any small number
+    if (found != nullptr && !statuses_own)
       other = cat(" (", found->identifier, ", a ", candidate.type, ")");
   }
   fail(KILN_STATUS_BAD_PARAM, field, " is ", value, other, "; expected ", expectation(enumeration));
