@@ -43,10 +43,34 @@ struct NormalizationTensors {
   const TensorDescriptor& y;
 };
 
-// y = alpha * act(p) + beta * y with the statistics of x, which it writes.
-class NormalizationForwardTraining : public Plan {
+namespace detail {
+// What the plans that make y from x share. create: the C function that makes the plan.
+template <auto create>
+class NormalizationForward : public Plan {
  public:
   using Descriptors = NormalizationTensors;
+
+  NormalizationForward(const Handle& handle, const Descriptors& d)
+      : Plan(
+            [&](kilnPlan_t* plan) {
+              return create(handle.get(), d.normalization.get(), d.x.get(), detail::get(d.residual),
+                            d.y.get(), plan);
+            },
+            d.y),
+        x_(d.x.extent()),
+        residual_(detail::extent(d.residual)),
+        y_(d.y.extent()),
+        channels_(of_channels(d.x)) {}
+
+ protected:
+  Extent x_, residual_, y_, channels_;
+};
+}  // namespace detail
+
+// y = alpha * act(p) + beta * y with the statistics of x, which it writes.
+class NormalizationForwardTraining
+    : public detail::NormalizationForward<kilnCreateNormalizationForwardTrainingPlan> {
+ public:
   struct Operands {
     In x;
     In scale = nullptr, bias = nullptr;
@@ -56,18 +80,7 @@ class NormalizationForwardTraining : public Plan {
     Out y;
   };
 
-  NormalizationForwardTraining(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateNormalizationForwardTrainingPlan(handle.get(), d.normalization.get(),
-                                                                d.x.get(), detail::get(d.residual),
-                                                                d.y.get(), plan);
-            },
-            d.y),
-        x_(d.x.extent()),
-        residual_(detail::extent(d.residual)),
-        y_(d.y.extent()),
-        channels_(detail::of_channels(d.x)) {}
+  using NormalizationForward::NormalizationForward;
 
   // factor: the share of this batch in the running statistics.
   void execute(const Handle& handle, const Operands& o, Scalar factor = 0.1,
@@ -81,15 +94,12 @@ class NormalizationForwardTraining : public Plan {
         o.running_variance.at("runningVariance", channels_), o.mean.at("mean", channels_),
         o.inverse_deviation.at("inverseDeviation", channels_), s.beta, o.y.at("y", y_)));
   }
-
- private:
-  Extent x_, residual_, y_, channels_;
 };
 
 // The same y from mean and variance.
-class NormalizationForwardInference : public Plan {
+class NormalizationForwardInference
+    : public detail::NormalizationForward<kilnCreateNormalizationForwardInferencePlan> {
  public:
-  using Descriptors = NormalizationTensors;
   struct Operands {
     In x;
     In scale = nullptr, bias = nullptr;
@@ -98,18 +108,7 @@ class NormalizationForwardInference : public Plan {
     Out y;
   };
 
-  NormalizationForwardInference(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateNormalizationForwardInferencePlan(
-                  handle.get(), d.normalization.get(), d.x.get(), detail::get(d.residual),
-                  d.y.get(), plan);
-            },
-            d.y),
-        x_(d.x.extent()),
-        residual_(detail::extent(d.residual)),
-        y_(d.y.extent()),
-        channels_(detail::of_channels(d.x)) {}
+  using NormalizationForward::NormalizationForward;
 
   void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
     const detail::HostScale s(scale, compute_type());
@@ -119,15 +118,11 @@ class NormalizationForwardInference : public Plan {
         o.variance.at("variance", channels_), o.residual.at("residual", residual_), s.beta,
         o.y.at("y", y_)));
   }
-
- private:
-  Extent x_, residual_, y_, channels_;
 };
 
 // The same y from mean and inverse deviation.
-class NormalizationApply : public Plan {
+class NormalizationApply : public detail::NormalizationForward<kilnCreateNormalizationApplyPlan> {
  public:
-  using Descriptors = NormalizationTensors;
   struct Operands {
     In x;
     In scale = nullptr, bias = nullptr;
@@ -136,18 +131,7 @@ class NormalizationApply : public Plan {
     Out y;
   };
 
-  NormalizationApply(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateNormalizationApplyPlan(handle.get(), d.normalization.get(),
-                                                      d.x.get(), detail::get(d.residual), d.y.get(),
-                                                      plan);
-            },
-            d.y),
-        x_(d.x.extent()),
-        residual_(detail::extent(d.residual)),
-        y_(d.y.extent()),
-        channels_(detail::of_channels(d.x)) {}
+  using NormalizationForward::NormalizationForward;
 
   void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
     const detail::HostScale s(scale, compute_type());
@@ -157,9 +141,6 @@ class NormalizationApply : public Plan {
         o.inverse_deviation.at("inverseDeviation", channels_), o.residual.at("residual", residual_),
         s.beta, o.y.at("y", y_)));
   }
-
- private:
-  Extent x_, residual_, y_, channels_;
 };
 
 // dx, dscale, dbias and dresidual, from what the forward pass wrote.

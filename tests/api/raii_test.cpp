@@ -204,6 +204,12 @@ BOOST_AUTO_TEST_CASE(normalization_its_gradient_and_its_moments) {
       handle,
       {.x = x.data(), .mean = mean.data(), .inverse_deviation = deviation.data(), .y = dx.data()});
   BOOST_TEST(dx.read() == y.read());
+  kiln::NormalizationForwardInference inference(handle, {.normalization = norm, .x = t, .y = t});
+  inference.finalize();
+  const test::Buffer<float> variance({5}), same({9, 9, 9, 9});
+  inference.execute(
+      handle, {.x = x.data(), .mean = mean.data(), .variance = variance.data(), .y = same.data()});
+  BOOST_TEST(same.read() == y.read());
   kiln::NormalizationBackward backward(handle, {.normalization = norm, .x = t, .dy = t, .dx = t});
   backward.finalize();
   backward.execute(handle, {.x = x.data(),
