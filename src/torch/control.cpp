@@ -5,6 +5,7 @@
 #include "torch/convolution/native.hpp"
 #include "torch/convolution/operators.hpp"
 #include "torch/convolution/serving.hpp"
+#include "torch/normalization/operators.hpp"
 #include "torch/plans/handles.hpp"
 #include "torch/policy/choices.hpp"
 #include "torch/policy/policy.hpp"
@@ -77,7 +78,12 @@ const char* kilnTorchDisable(const char* key) {
 const char* kilnTorchRegisterFused(const char* key) {
   return give(add_library(fused, "kiln", key,
                           {{"convolution_bias_activation", &convolution_bias_activation},
-                           {"convolution_backward", &fused_convolution_backward}}));
+                           {"convolution_moments", &convolution_moments},
+                           {"convolution_backward", &fused_convolution_backward},
+                           {"moments", &moments},
+                           {"combine_moments", &combine_moments},
+                           {"normalize", &normalize},
+                           {"normalize_backward", &normalize_backward}}));
 }
 
 int kilnTorchSetRecorded(int recorded) { return set_recorded(recorded != 0) ? 1 : 0; }

@@ -30,7 +30,8 @@ KILN_TORCH_API int kilnTorchHasBegun(void);
 KILN_TORCH_API const char* kilnTorchEnable(const char* key);
 KILN_TORCH_API const char* kilnTorchDisable(const char* key);
 
-/* Registers kiln::convolution_bias_activation and kiln::convolution_backward for a key, once. */
+/* Registers the operators of the namespace kiln that this library has (torch/.../operators.hpp) for
+ * a key, once. */
 KILN_TORCH_API const char* kilnTorchRegisterFused(const char* key);
 
 /* While it is not 0, this thread's calls are PyTorch's own, because PyTorch records what its own

@@ -6,12 +6,6 @@
 namespace kiln::torch {
 namespace {
 
-bool served_type(std::int32_t type) {
-  const LibTorch& torch = libtorch();
-  return type == torch.float32 || type == torch.float64 || type == torch.float16 ||
-         type == torch.bfloat16;
-}
-
 // Sets one value for each dimension of space; PyTorch allows a single value for all of them.
 bool expand(const Integers& given, int spatial, std::int64_t least,
             std::array<std::int64_t, 3>& out) {
@@ -23,7 +17,6 @@ bool expand(const Integers& given, int spatial, std::int64_t least,
   return true;
 }
 
-// Whether a tensor's last element lies less than 2^31 elements after its first.
 bool has_short_span(int rank, const std::int64_t* sizes, const std::int64_t* strides) {
   std::int64_t span = 0;
   for (int i = 0; i < rank; ++i) {
@@ -35,10 +28,6 @@ bool has_short_span(int rank, const std::int64_t* sizes, const std::int64_t* str
   return span <= std::numeric_limits<std::int32_t>::max();
 }
 
-bool has_short_span(const Tensor& tensor) {
-  return has_short_span(tensor.rank(), tensor.sizes().data(), tensor.strides().data());
-}
-
 std::int64_t result_size(const Geometry& g, int i, std::int64_t in, std::int64_t filter) {
   const std::int64_t extent = (filter - 1) * g.dilation[i] + 1;
   if (g.transposed) return (in - 1) * g.stride[i] + extent - 2 * g.padding[i] + g.output_padding[i];
@@ -47,6 +36,16 @@ std::int64_t result_size(const Geometry& g, int i, std::int64_t in, std::int64_t
 }
 
 }  // namespace
+
+bool is_served(std::int32_t type) {
+  const LibTorch& torch = libtorch();
+  return type == torch.float32 || type == torch.float64 || type == torch.float16 ||
+         type == torch.bfloat16;
+}
+
+bool has_short_span(const Tensor& tensor) {
+  return has_short_span(tensor.rank(), tensor.sizes().data(), tensor.strides().data());
+}
 
 Arguments Arguments::take(const Value* from_stride) {
   Arguments out;
@@ -64,7 +63,7 @@ Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments,
   if (!x.defined() || !w.defined()) return "input or weight is missing";
   if (x.rank() < 3 || x.rank() > max_rank || w.rank() != x.rank())
     return "not a batch with one, two or three dimensions of space";
-  if (!served_type(x.type())) return "the type is not f32, f64, f16 or bf16";
+  if (!is_served(x.type())) return "the type is not f32, f64, f16 or bf16";
   if (w.type() != x.type()) return "input and weight differ in type";
   if (!w.on_device_of(x)) return "input and weight are on different devices";
   const auto is_empty = [](std::int64_t size) { return size == 0; };

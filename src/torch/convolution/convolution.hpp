@@ -29,6 +29,12 @@ struct Arguments {
 // The reason why PyTorch has to serve a call, a static text; null if Kiln can serve it.
 using Refusal = const char*;
 
+// Whether the type is f32, f64, f16 or bf16.
+bool is_served(std::int32_t type);
+
+// Whether a tensor's last element lies less than 2^31 elements after its first.
+bool has_short_span(const Tensor& tensor);
+
 // Checks what both operators have in common: types, devices, sizes. Without a refusal, sets
 // `geometry` and the sizes of the result, `y_sizes`.
 Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments, Geometry& geometry,

@@ -1,8 +1,11 @@
-// Forward passes: aten::convolution and kiln::convolution_bias_activation.
+// Forward passes: aten::convolution, kiln::convolution_bias_activation and
+// kiln::convolution_moments.
 #include <bit>
 
 #include "torch/convolution/operators.hpp"
 #include "torch/convolution/serving.hpp"
+#include "torch/normalization/checks.hpp"
+#include "torch/normalization/operators.hpp"
 
 namespace kiln::torch {
 namespace {
@@ -12,6 +15,7 @@ struct ForwardCall {
   Arguments arguments;
   std::int32_t activation = KILN_ACTIVATION_IDENTITY;
   double coefficient = 0;
+  bool with_moments = false;
   // Set by check():
   Geometry geometry{};
   Extents y_sizes{};
@@ -27,10 +31,14 @@ struct ForwardCall {
   }
 };
 
+struct Result {
+  Tensor y, moments;  // the second only where it is wanted
+};
+
 // The request of the convolution; it includes the bias where the kernel can add it.
 PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
-  const auto& [x, w, bias, residual, arguments, activation, coefficient, geometry, y_sizes,
-               format] = call;
+  const auto& [x, w, bias, residual, arguments, activation, coefficient, with_moments, geometry,
+               y_sizes, format] = call;
   PlanRequest request = request_of(x, geometry);
   request.pass = geometry.transposed ? Pass::transposed : Pass::forward;
   request.a = side_in_format(x, format);
@@ -38,6 +46,7 @@ PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
   request.c = {y_sizes, y_strides};
   request.alignment = alignment_of({address_in_format(x, format), address_in_format(w, format)});
   if (geometry.transposed) return request;
+  request.has_moments = with_moments ? 1 : 0;
   request.activation = activation;
   request.coefficient = std::bit_cast<std::uint64_t>(coefficient);
   if (bias.defined()) {
@@ -68,7 +77,7 @@ PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
 }
 
 // Computes y by Kiln: by the convolution's plan and, if that adds no bias, by the plan add_bias.
-Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
+Result by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
                const Extents& y_strides) {
   Tensor x_copy, w_copy, residual_copy;
   Operands operands;
@@ -79,17 +88,23 @@ Tensor by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
   if (call.bias.defined() && add_bias == nullptr) operands.bias = call.bias.data();
   Tensor y = Tensor::empty(call.x, call.x.rank(), call.y_sizes, y_strides);
   operands.c = y.mutable_data();
+  Tensor moments;
+  if (call.with_moments) {
+    const std::int64_t channels = call.y_sizes[1];
+    moments = Tensor::empty(y, type_of_channels(y), 2, {3, channels}, {channels, 1});
+    operands.moments = moments.mutable_data();
+  }
   main.run(operands);
-  if (add_bias == nullptr) return y;
+  if (add_bias == nullptr) return {std::move(y), std::move(moments)};
   Operands bias;
   bias.a = call.bias.data();
   bias.c = operands.c;
   add_bias->run(bias);
-  return y;
+  return {std::move(y), Tensor()};
 }
 
 // Computes the result by Kiln or by `native`, as the policy decides.
-Tensor serve(ForwardCall& call, const std::function<Tensor()>& native) {
+Result serve(ForwardCall& call, const std::function<Result()>& native) {
   const Policy policy = forward_policy(layer_of(call.x, call.w, call.geometry));
   const Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
   const Step main(main_request(call, y_strides));
@@ -99,13 +114,13 @@ Tensor serve(ForwardCall& call, const std::function<Tensor()>& native) {
     add_bias.emplace(bias_request(call, y_strides));
     ready = add_bias->ready(policy);
   }
-  Tensor y;
+  Result result;
   const auto run = [&](Results by_pytorch) {
-    y = Tensor();  // drops the result of the way that was timed before
+    result = Result();  // drops the result of the way that was timed before
     if (by_pytorch == 0)
-      y = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
+      result = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
     else
-      y = native();
+      result = native();
   };
   Results by_pytorch = 0;
   if (policy == Policy::measure && ready) {
@@ -116,7 +131,7 @@ Tensor serve(ForwardCall& call, const std::function<Tensor()>& native) {
     run(by_pytorch);
   }
   main.count(by_pytorch == 0);
-  return y;
+  return result;
 }
 
 }  // namespace
@@ -136,11 +151,33 @@ void convolution(Value* stack, std::uint64_t, std::uint64_t) {
     return;
   }
   if (refusal == nullptr) {
-    stack[0] = give_tensor(serve(call, native));
+    stack[0] = give_tensor(serve(call, [&] { return Result{native(), Tensor()}; }).y);
     return;
   }
   note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);
   stack[0] = give_tensor(native());
+}
+
+void convolution_moments(Value* stack, std::uint64_t, std::uint64_t) {
+  ForwardCall call;
+  call.x = take_tensor(stack[0]);
+  call.w = take_tensor(stack[1]);
+  call.bias = take_optional_tensor(stack[2]);
+  call.arguments = Arguments::take(stack + 3);
+  call.with_moments = true;
+  Refusal refusal = call.check();
+  const bool sound = refusal == nullptr;
+  if (sound && call.geometry.transposed)
+    refusal = "the kernel of a transposed convolution makes no moments";
+  const auto native = [&] {
+    Tensor y = native_forward(call.x, call.w, call.bias, call.arguments, sound);
+    Tensor moments = moments_of(y);
+    return Result{std::move(y), std::move(moments)};
+  };
+  if (refusal != nullptr) note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);
+  Result result = refusal == nullptr ? serve(call, native) : native();
+  stack[0] = give_tensor(std::move(result.y));
+  stack[1] = give_tensor(std::move(result.moments));
 }
 
 void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
@@ -161,7 +198,7 @@ void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
                         coefficient);
   };
   if (refusal == nullptr) {
-    stack[0] = give_tensor(serve(call, native));
+    stack[0] = give_tensor(serve(call, [&] { return Result{native(), Tensor()}; }).y);
     return;
   }
   note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);

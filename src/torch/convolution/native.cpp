@@ -21,16 +21,6 @@ void give(const Arguments& arguments, Value* from_stride) {
   from_stride[5] = static_cast<Value>(arguments.groups);
 }
 
-// When PyTorch raises, the Python operators return placeholders and store the message here.
-void call_python(const char* name, Value* stack, int results) {
-  native_error.clear();
-  const int status = libtorch().torch_call_dispatcher(name, "", stack, abi_version);
-  check(status, name);
-  if (native_error.empty()) return;
-  for (int i = 0; i < results; ++i) take_tensor(stack[i]);
-  throw std::runtime_error(std::exchange(native_error, {}));
-}
-
 const NativeKernels& kernels_of(const Tensor& x) {
   const LibTorch& torch = libtorch();
   return x.device_type() == torch.cuda ? torch.native_cuda : torch.native_cpu;
@@ -45,6 +35,16 @@ std::int64_t length_of(const Integers& list) {
 Flags flags() { return current_flags.load(std::memory_order_relaxed); }
 void set_flags(const Flags& flags) { current_flags.store(flags, std::memory_order_relaxed); }
 void set_native_error(const char* text) { native_error = text; }
+
+// When PyTorch raises, the Python operators return placeholders and store the message here.
+void call_python(const char* name, Value* stack, int results) {
+  native_error.clear();
+  const int status = libtorch().torch_call_dispatcher(name, "", stack, abi_version);
+  check(status, name);
+  if (native_error.empty()) return;
+  for (int i = 0; i < results; ++i) take_tensor(stack[i]);
+  throw std::runtime_error(std::exchange(native_error, {}));
+}
 
 Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
                       const Arguments& arguments, bool sound) {

@@ -38,6 +38,10 @@ Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
                           const std::array<bool, 3>& mask, bool sound);
 
+// Calls an operator that Python defines (kiln/torch/_native.py) with the arguments on the stack,
+// where it leaves its results. Throws std::runtime_error with PyTorch's message if it raises.
+void call_python(const char* name, Value* stack, int results);
+
 // Stores the message of a failed native call; the Python operator calls it on the same thread.
 void set_native_error(const char* text);
 

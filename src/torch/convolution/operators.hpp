@@ -1,5 +1,6 @@
-// Kiln's implementations of aten::convolution, aten::convolution_backward and
-// kiln::convolution_bias_activation, in the form that PyTorch's dispatcher calls.
+// Kiln's implementations of aten::convolution, aten::convolution_backward,
+// kiln::convolution_bias_activation and kiln::convolution_moments, in the form that PyTorch's
+// dispatcher calls.
 #pragma once
 
 #include "torch/libtorch/libtorch.hpp"
@@ -20,6 +21,11 @@ void convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t r
 //  float coefficient) -> Tensor
 // y = act(conv(x, w) + bias + residual).
 void convolution_bias_activation(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
+//  bool transposed, SymInt[] output_padding, SymInt groups) -> (Tensor, Tensor)
+// The convolution, and kiln::moments of its result.
+void convolution_moments(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
 // kiln::convolution_backward, with the arguments of convolution_backward().
 void fused_convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);

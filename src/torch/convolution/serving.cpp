@@ -3,8 +3,6 @@
 #include <atomic>
 #include <utility>
 
-#include "torch/plans/handles.hpp"
-
 namespace kiln::torch {
 namespace {
 
@@ -81,18 +79,6 @@ bool set_recorded(bool recorded) { return std::exchange(recorded_thread, recorde
 
 Refusal check_flags() {
   return flags().cudnn_enabled ? nullptr : "torch.backends.cudnn.enabled is False";
-}
-
-Step::Step(const PlanRequest& request) : entry_(find_entry(request)) {
-  std::string why;
-  handle_ =
-      current_handle(static_cast<kilnDeviceKind_t>(request.device_kind), request.device_index, why);
-  if (handle_ == nullptr) entry_->refuse(std::move(why));
-}
-
-void Step::run(const Operands& operands) const {
-  if (StreamView(entry_->request.device_kind, handle_).captured()) entry_->keep_plan();
-  execute_plan(handle_, entry_->plan(), entry_->request, operands);
 }
 
 }  // namespace kiln::torch

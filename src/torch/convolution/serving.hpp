@@ -1,10 +1,8 @@
-// One step of a call: an entry of the table of plans, and its execution.
+// What the passes of a convolution have in common.
 #pragma once
 
-#include <memory>
-
 #include "torch/convolution/native.hpp"
-#include "torch/policy/policy.hpp"
+#include "torch/policy/step.hpp"
 
 namespace kiln::torch {
 
@@ -37,23 +35,5 @@ bool is_enabled(const Tensor& x);
 
 // A refusal if PyTorch's flags disable cuDNN, else null.
 Refusal check_flags();
-
-// The step that computes one result by Kiln.
-class Step {
- public:
-  explicit Step(const PlanRequest& request);
-
-  // Makes the plan if the policy waits for it, and returns whether Kiln can execute it now.
-  bool ready(Policy policy) const { return kiln_can(*entry_, handle_, policy); }
-  // Executes on the current stream, with operands as in execute_plan(). Requires ready().
-  void run(const Operands& operands) const;
-  void count(bool served) const { entry_->count(served); }
-  PlanEntry& entry() const { return *entry_; }
-  kilnHandle_t handle() const { return handle_; }
-
- private:
-  std::shared_ptr<PlanEntry> entry_;
-  kilnHandle_t handle_ = nullptr;
-};
 
 }  // namespace kiln::torch

@@ -32,9 +32,10 @@ void Tensor::swap(Tensor& other) noexcept {
   std::swap(device_index_, other.device_index_);
 }
 
-Tensor Tensor::empty(const Tensor& like, int rank, const Extents& sizes, const Extents& strides) {
+Tensor Tensor::empty(const Tensor& like, std::int32_t type, int rank, const Extents& sizes,
+                     const Extents& strides) {
   TensorHandle handle = nullptr;
-  check(libtorch().aoti_torch_empty_strided(rank, sizes.data(), strides.data(), like.type_,
+  check(libtorch().aoti_torch_empty_strided(rank, sizes.data(), strides.data(), type,
                                             like.device_type_, like.device_index_, &handle),
         "aoti_torch_empty_strided (out of memory?)");
   return Tensor(handle);

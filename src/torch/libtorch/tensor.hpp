@@ -29,7 +29,12 @@ class Tensor {
   }
 
   // A new tensor with these sizes and strides, of the type and on the device of `like`.
-  static Tensor empty(const Tensor& like, int rank, const Extents& sizes, const Extents& strides);
+  static Tensor empty(const Tensor& like, int rank, const Extents& sizes, const Extents& strides) {
+    return empty(like, like.type_, rank, sizes, strides);
+  }
+  // The same of another type.
+  static Tensor empty(const Tensor& like, std::int32_t type, int rank, const Extents& sizes,
+                      const Extents& strides);
 
   bool defined() const { return handle_ != nullptr && defined_; }
   TensorHandle handle() const { return handle_; }

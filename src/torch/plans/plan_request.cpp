@@ -5,47 +5,12 @@
 #include <memory>
 #include <stdexcept>
 
+#include "torch/plans/descriptors.hpp"
+#include "torch/plans/normalization_plan.hpp"
 #include "torch/plans/workspace.hpp"
 
 namespace kiln::torch {
 namespace {
-
-[[noreturn]] void fail_with_last_message(const char* what) {
-  throw std::runtime_error(std::string("kiln: ") + what + ": " + kilnGetLastErrorMessage());
-}
-
-void must(kilnStatus_t status) {
-  if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a descriptor was refused");
-}
-
-// A descriptor that is destroyed at the end of the scope.
-template <class T, kilnStatus_t (*Create)(T*), kilnStatus_t (*Destroy)(T)>
-class Descriptor {
- public:
-  Descriptor() { must(Create(&handle_)); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { Destroy(handle_); }
-  operator T() const { return handle_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  T handle_ = nullptr;
-};
-using TensorDescriptor =
-    Descriptor<kilnTensorDescriptor_t, kilnCreateTensorDescriptor, kilnDestroyTensorDescriptor>;
-using FilterDescriptor =
-    Descriptor<kilnFilterDescriptor_t, kilnCreateFilterDescriptor, kilnDestroyFilterDescriptor>;
-using ConvolutionDescriptor =
-    Descriptor<kilnConvolutionDescriptor_t, kilnCreateConvolutionDescriptor,
-               kilnDestroyConvolutionDescriptor>;
-using ActivationDescriptor = Descriptor<kilnActivationDescriptor_t, kilnCreateActivationDescriptor,
-                                        kilnDestroyActivationDescriptor>;
-
-void set_tensor(kilnTensorDescriptor_t descriptor, const PlanRequest& r,
-                const PlanRequest::Side& side) {
-  must(kilnSetTensorNdDescriptor(descriptor, static_cast<kilnDataType_t>(r.type), r.rank,
-                                 side.sizes.data(), side.strides.data()));
-}
 
 void set_convolution(kilnConvolutionDescriptor_t descriptor, const PlanRequest& r) {
   const kilnDataType_t compute = r.type == KILN_DATA_DOUBLE ? KILN_DATA_DOUBLE : KILN_DATA_FLOAT;
@@ -57,7 +22,20 @@ void set_convolution(kilnConvolutionDescriptor_t descriptor, const PlanRequest& 
   must(kilnSetConvolutionAlignment(descriptor, r.alignment));
 }
 
+// The forward convolution that makes the moments of its result.
+kilnPlan_t create_with_moments(kilnHandle_t handle, const PlanRequest& r, kilnTensorDescriptor_t x,
+                               kilnFilterDescriptor_t w, kilnConvolutionDescriptor_t convolution,
+                               kilnTensorDescriptor_t bias, kilnTensorDescriptor_t y) {
+  EpilogueDescriptor epilogue;
+  if (r.has_bias != 0) must(kilnAddEpilogueBias(epilogue, bias));
+  must(kilnAddEpilogueMoments(epilogue));
+  kilnPlan_t plan = nullptr;
+  must(kilnCreateConvolutionForwardEpiloguePlan(handle, x, w, convolution, epilogue, y, &plan));
+  return plan;
+}
+
 kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
+  if (is_normalization(r.pass)) return create_normalization(handle, r);
   TensorDescriptor a, c, residual, bias;
   FilterDescriptor b;
   ConvolutionDescriptor convolution;
@@ -96,6 +74,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
     side.strides[1] = r.bias_stride;
     set_tensor(bias, r, side);
   }
+  if (r.has_moments != 0) return create_with_moments(handle, r, a, b, convolution, bias, c);
   if (r.has_residual != 0) set_tensor(residual, r, {r.c.sizes, r.residual_strides});
   must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
                                    r.activation_coefficient()));
@@ -104,16 +83,6 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
       r.has_residual != 0 ? static_cast<kilnTensorDescriptor_t>(residual) : nullptr,
       r.has_bias != 0 ? static_cast<kilnTensorDescriptor_t>(bias) : nullptr, activation, c, &plan));
   return plan;
-}
-
-// The values 1 and 0 in the type of alpha and beta.
-struct Scalars {
-  const void *one, *zero;
-};
-Scalars scalars_of(const PlanRequest& r) {
-  static const double one = 1, zero = 0;
-  static const float one_f = 1, zero_f = 0;
-  return r.type == KILN_DATA_DOUBLE ? Scalars{&one, &zero} : Scalars{&one_f, &zero_f};
 }
 
 }  // namespace
@@ -126,6 +95,10 @@ const char* name_of(Pass pass) {
     case Pass::filter_gradient: return "filter gradient";
     case Pass::bias_gradient: return "bias gradient";
     case Pass::add_bias: return "add bias";
+    case Pass::moments: return "moments";
+    case Pass::combine_moments: return "combine moments";
+    case Pass::normalize: return "normalize";
+    case Pass::normalize_gradient: return "normalize gradient";
   }
   return "";
 }
@@ -201,6 +174,13 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
   kilnStatus_t status = KILN_STATUS_INTERNAL_ERROR;
   switch (request.pass) {
     case Pass::forward:
+      if (request.has_moments != 0) {
+        const void* const operands[] = {o.bias, o.moments};
+        const int bias = request.has_bias != 0 ? 1 : 0;
+        status = kilnExecuteConvolutionForwardEpilogue(handle, plan, one, o.a, o.b, zero, 1 + bias,
+                                                       operands + 1 - bias, o.c);
+        break;
+      }
       status = kilnExecuteConvolutionBiasActivationForward(handle, plan, one, o.a, o.b,
                                                            request.has_residual != 0 ? one : zero,
                                                            o.residual, o.bias, o.c);
@@ -219,6 +199,7 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
       status = kilnExecuteConvolutionBackwardBias(handle, plan, one, o.a, zero, o.c);
       break;
     case Pass::add_bias: status = kilnExecuteAddTensor(handle, plan, one, o.a, one, o.c); break;
+    default: break;  // a normalization has operands of its own
   }
   if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a convolution failed");
 }

@@ -22,7 +22,12 @@ enum class Pass : std::int32_t {
   data_gradient,    // a: dy, b: w, c: dx
   filter_gradient,  // a: x, b: dw, c: dy
   bias_gradient,    // a: dy, c: db
-  add_bias          // a: bias, c: y
+  add_bias,         // a: bias, c: y
+  // Of batch normalization (plans/normalization_plan.hpp):
+  moments,             // a: x
+  combine_moments,     // a: the numbers of parts and channels, as sizes
+  normalize,           // a: x, c: y; with residual and activation if requested
+  normalize_gradient,  // a: x, b: dy, c: dx and dresidual; with residual and activation
 };
 const char* name_of(Pass pass);
 
@@ -41,7 +46,13 @@ struct PlanRequest {
   std::int32_t alignment;   // of all operands, in bytes
   std::int32_t activation;  // kilnActivationMode_t
   std::int32_t has_bias, has_residual;
+  std::int32_t has_moments;  // of a convolution: whether it makes the moments of its result
+  // Of a normalization, whose has_bias says whether there are scale and bias: whether running
+  // statistics are updated, statistics are constants to the gradient, and the residual's gradient
+  // is wanted.
+  std::int32_t has_running, is_frozen, has_dresidual;
   std::uint64_t coefficient;  // the bits of the activation's coefficient, a double
+  std::uint64_t epsilon;      // the bits of a normalization's epsilon, a double
   std::uint64_t refusal;      // the address of a refusal's text; 0 if Kiln serves the call
   std::int64_t groups;
   std::int64_t bias_stride;
@@ -89,7 +100,7 @@ kilnPlan_t create_plan(kilnHandle_t handle, const PlanRequest& request, std::str
 // The operands in the order a, b, residual, bias, c. Operands that the pass does not have are null.
 struct Operands {
   const void *a = nullptr, *b = nullptr, *residual = nullptr, *bias = nullptr;
-  void* c = nullptr;
+  void *c = nullptr, *moments = nullptr;
 };
 // Enqueues the plan on the handle's stream. filter_gradient writes to b. Throws std::runtime_error.
 void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,

@@ -31,14 +31,17 @@ from ._functions import (
 from ._fuse import fuse
 from ._local import local_conv1d, local_conv2d, local_conv3d
 from ._modules import use
+from ._norm._functions import batch_norm_act_add, conv_moments, norm_act_add
 from ._report import Report, report
 
 __all__ = [
     "Report",
+    "batch_norm_act_add",
     "clear",
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_moments",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -50,6 +53,7 @@ __all__ = [
     "local_conv1d",
     "local_conv2d",
     "local_conv3d",
+    "norm_act_add",
     "prewarm",
     "record",
     "refresh_flags",

@@ -90,10 +90,10 @@ def apply(number: int, coefficient: float, x: Tensor) -> Tensor:
     return by_number(number).apply(x, coefficient)
 
 
-def check_residual(residual: Tensor, y: Tensor) -> None:
-    """Checks that the residual has the sizes and the type of the convolution's result."""
+def check_residual(residual: Tensor, y: Tensor, of: str = "the convolution's result") -> None:
+    """Checks that the residual has the sizes and the type of ``y``, which errors call ``of``."""
     if residual.shape != y.shape or residual.dtype != y.dtype:
         raise ValueError(
-            f"residual has sizes {tuple(residual.shape)} and type {residual.dtype}; expected those of the "
-            f"convolution's result, {tuple(y.shape)} and {y.dtype}"
+            f"residual has sizes {tuple(residual.shape)} and type {residual.dtype}; expected those of "
+            f"{of}, {tuple(y.shape)} and {y.dtype}"
         )

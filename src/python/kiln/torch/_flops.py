@@ -12,6 +12,7 @@ from typing import Any, Sequence
 import torch
 
 from . import _local, _operators
+from ._norm import _operators as _norm_operators
 
 _logger = logging.getLogger("torch.utils.flop_counter")
 _was, _logger.disabled = _logger.disabled, True  # its import warns where triton is not installed
@@ -32,6 +33,11 @@ def _count_convolutions() -> None:
     def forward(x: Any, weight: Any, bias: Any, residual: Any, stride: Any, padding: Any, dilation: Any,
                 transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
         return _convolution(x, weight, out_shape, transposed)
+
+    @flop_counter.register_flop_formula(ops.convolution_moments)
+    def forward_with_moments(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+                             transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
+        return _convolution(x, weight, out_shape[0], transposed)
 
     @flop_counter.register_flop_formula(ops.convolution_backward)
     def backward(dy: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
@@ -61,6 +67,7 @@ def _count_local_convolutions() -> None:
 def register() -> None:
     """Defines Kiln's operators and registers their formulas."""
     _operators.define()
+    _norm_operators.define()
     _local.define()
     _count_convolutions()
     _count_local_convolutions()

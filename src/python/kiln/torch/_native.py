@@ -1,5 +1,5 @@
 """PyTorch's own convolutions as operators that the extension can call, also with bias, residual and
-activation composed of PyTorch's functions.
+activation composed of PyTorch's functions; and normalizations composed of them.
 
 PyTorch's kernels are looked up before Kiln's are registered. Exceptions cannot pass through PyTorch's C
 functions, so an exception is stored as text and the extension raises it again.
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from . import _activations
+from ._norm import _composed
 from ._extension import extension
 
 _NAMES = ("convolution", "convolution_backward")
@@ -26,6 +27,14 @@ _SCHEMAS = (
     "native_convolution_bias_activation(Tensor input, Tensor weight, Tensor? bias, "
     "Tensor? residual, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups, int activation, float coefficient) -> Tensor",
+    "native_moments(Tensor input) -> Tensor",
+    "native_combine_moments(Tensor moments, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor, "
+    "float epsilon) -> (Tensor, Tensor)",
+    "native_normalize(Tensor input, Tensor mean, Tensor invstd, Tensor? weight, Tensor? bias, Tensor? residual, "
+    "int activation, float coefficient, bool own) -> Tensor",
+    "native_normalize_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor invstd, Tensor? weight, "
+    "Tensor? bias, Tensor? residual, int activation, float coefficient, bool own, bool with_residual) "
+    "-> (Tensor, Tensor, Tensor, Tensor)",
 )
 _GEOMETRY = (
     "Tensor input, Tensor weight, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
@@ -69,6 +78,16 @@ class _Composed:
         return _activations.apply(activation, coefficient, y)
 
 
+class _Function:
+    """A function that composes an operator of PyTorch's."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def call_boxed(self, keys: Any, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+
 @functools.lru_cache(maxsize=None)
 def _definitions() -> torch.library.Library:
     library = torch.library.Library("kiln_torch", "DEF")
@@ -89,6 +108,10 @@ def keep(key: str) -> None:
         ("convolution", convolution, 1),
         ("convolution_backward", backward, 3),
         ("convolution_bias_activation", _Composed(convolution), 1),
+        ("moments", _Function(_composed.moments), 1),
+        ("combine_moments", _Function(_composed.combine_moments), 2),
+        ("normalize", _Function(_composed.normalize), 1),
+        ("normalize_backward", _Function(_composed.normalize_backward), 4),
     ):
         library.impl(
             f"native_{name}", functools.partial(_guarded, kernel, results), key, with_keyset=True

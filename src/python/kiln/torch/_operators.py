@@ -14,6 +14,7 @@ import torch
 
 from . import _activations, _control, _flags, _native
 from ._extension import extension, must
+from ._norm import _operators as _norm_operators
 
 _GEOMETRY = (
     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups"
@@ -103,6 +104,7 @@ def _register() -> bool:
     _flags.push()
     _control.use_choices()
     define()
+    _norm_operators.define()
     for key in ("CUDA", "CPU"):
         _native.keep(key)
         must(library.kilnTorchRegisterFused(key.encode()))

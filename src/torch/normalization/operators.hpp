@@ -1,0 +1,35 @@
+// Batch normalization's operators, in the form that PyTorch's dispatcher calls. A channel's numbers
+// (mean, inverse deviation, scale, bias and so on) are tensors of C elements, f64 where the
+// normalized tensor is f64, else f32.
+#pragma once
+
+#include "torch/libtorch/tensor.hpp"
+
+namespace kiln::torch {
+
+// (Tensor input) -> Tensor
+// The number of elements of each channel, their mean, and the sum of (x - mean)^2: (3, C).
+void moments(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor moments, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor, float epsilon)
+//  -> (Tensor mean, Tensor inverse_deviation)
+// moments: (3, C), or (parts, 3, C).
+void combine_moments(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor input, Tensor mean, Tensor inverse_deviation, Tensor? weight, Tensor? bias,
+//  Tensor? residual, int activation, float coefficient, bool own) -> Tensor
+// act((x - mean) * inverse_deviation * weight + bias + residual). own: mean and inverse deviation
+// are those of x, which only the gradient asks.
+void normalize(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor grad_output, Tensor input, Tensor mean, Tensor inverse_deviation, Tensor? weight,
+//  Tensor? bias, Tensor? residual, int activation, float coefficient, bool own,
+//  bool with_residual) -> (Tensor, Tensor, Tensor, Tensor)
+// The gradients of input, residual (no elements if it is not wanted), weight and bias; the last two
+// also where there is no weight.
+void normalize_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// The moments of a tensor, by Kiln or, where it refuses, composed of PyTorch's functions.
+Tensor moments_of(const Tensor& x);
+
+}  // namespace kiln::torch
