@@ -33,6 +33,7 @@ from ._local import local_conv1d, local_conv2d, local_conv3d
 from ._modules import use
 from ._norm._functions import batch_norm_act_add, conv_moments, norm_act_add
 from ._report import Report, report
+from ._train._fuse import fuse_training, fused_blocks, unfuse
 
 __all__ = [
     "Report",
@@ -49,6 +50,8 @@ __all__ = [
     "enable",
     "enabled",
     "fuse",
+    "fuse_training",
+    "fused_blocks",
     "is_enabled",
     "local_conv1d",
     "local_conv2d",
@@ -60,6 +63,7 @@ __all__ = [
     "report",
     "set_policy",
     "tune",
+    "unfuse",
     "use",
     "wait",
 ]

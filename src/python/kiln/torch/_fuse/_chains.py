@@ -68,7 +68,7 @@ class Chain(NamedTuple):
     nodes: List[fx.Node]  # replaced by the fused module; the last one is the result
 
 
-def _operand_of(node: fx.Node) -> Optional[fx.Node]:
+def operand_of(node: fx.Node) -> Optional[fx.Node]:
     """The only operand of a call, by position or by its name; None if there are others."""
     operands = [*node.args, *(value for name, value in node.kwargs.items() if name == "input")]
     others = set(node.kwargs) - {"input", "inplace", "approximate"}
@@ -88,7 +88,7 @@ def _used_by_itself(module: nn.Module, traced: fx.GraphModule) -> bool:
 
 def is_fusible(node: fx.Node, traced: fx.GraphModule) -> bool:
     """Whether the node is a convolution that is what its attributes say."""
-    if node.op != "call_module" or _operand_of(node) is None:
+    if node.op != "call_module" or operand_of(node) is None:
         return False
     module = traced.get_submodule(str(node.target))
     return (
@@ -116,7 +116,7 @@ def _folds(node: fx.Node, conv: nn.Module, traced: fx.GraphModule) -> bool:
     return fits and norm.num_features == conv.out_channels and weight.is_floating_point() and not _used_by_itself(norm, traced)
 
 
-def _activation_of(node: fx.Node, traced: fx.GraphModule) -> Found:
+def activation_of(node: fx.Node, traced: fx.GraphModule) -> Found:
     if node.op == "call_module":
         module = traced.get_submodule(str(node.target))
         make = _MODULES.get(type(module)) if is_plain(module) else None
@@ -128,7 +128,7 @@ def _activation_of(node: fx.Node, traced: fx.GraphModule) -> Found:
     return _FUNCTIONS.get(node.target) if set(node.kwargs) <= {"inplace", "input"} else None
 
 
-def _addition_of(node: fx.Node, last: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, str]]:
+def addition_of(node: fx.Node, last: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, str]]:
     """The other operand, if ``node`` adds something to the convolution's result ``last``, and how; else None."""
     if node.op not in ("call_function", "call_method") or node.target not in _ADDITIONS:
         return None
@@ -148,20 +148,20 @@ def _addition_of(node: fx.Node, last: fx.Node, traced: fx.GraphModule) -> Option
 def chain_of(conv: fx.Node, traced: fx.GraphModule) -> Chain:
     """The longest chain of a fusible convolution that can be computed at its end."""
     module = traced.get_submodule(str(conv.target))
-    operand = _operand_of(conv)
+    operand = operand_of(conv)
     assert operand is not None
     transposed = CONVOLUTIONS[type(module)][1]
     chain = Chain(module, operand, None, None, "new", None, [conv])
     while chain.activation is None and len(chain.nodes[-1].users) == 1:
         last, (node,) = chain.nodes[-1], chain.nodes[-1].users
         nodes = [*chain.nodes, node]
-        addition = None if transposed or chain.residual is not None else _addition_of(node, last, traced)
-        if len(chain.nodes) == 1 and _operand_of(node) is last and _folds(node, module, traced):
+        addition = None if transposed or chain.residual is not None else addition_of(node, last, traced)
+        if len(chain.nodes) == 1 and operand_of(node) is last and _folds(node, module, traced):
             longer = chain._replace(norm=traced.get_submodule(str(node.target)), nodes=nodes)
         elif addition is not None:
             longer = chain._replace(residual=addition[0], addition=addition[1], nodes=nodes)
-        elif _operand_of(node) is last and _activation_of(node, traced) is not None:
-            longer = chain._replace(activation=_activation_of(node, traced), nodes=nodes)
+        elif operand_of(node) is last and activation_of(node, traced) is not None:
+            longer = chain._replace(activation=activation_of(node, traced), nodes=nodes)
         else:
             break
         if not can_move(nodes, traced):

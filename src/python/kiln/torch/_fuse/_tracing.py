@@ -38,7 +38,7 @@ def is_plain(module: nn.Module) -> bool:
     return not has_hooks(module) and not parametrize.is_parametrized(module) and "forward" not in vars(module)
 
 
-class _Tracer(fx.Tracer):
+class Tracer(fx.Tracer):
     proxy_buffer_attributes = True  # what is computed from buffers is computed again in each call
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
@@ -57,7 +57,7 @@ def trace(model: nn.Module) -> fx.GraphModule:
     """The model as a graph, with its own hooks. Its modules and parameters are the model's."""
     if _computes_its_weights(model) or "forward" in vars(model):
         return _whole(model)
-    graph = _Tracer().trace(model)
+    graph = Tracer().trace(model)
     traced = fx.GraphModule(model, graph, type(model).__name__)
     for name in _HOOK_STATE:
         if hasattr(model, name):

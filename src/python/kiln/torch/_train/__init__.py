@@ -1,0 +1,10 @@
+"""Trains a model through fused blocks: convolution, batch normalization, addition and activation.
+
+| file | what it is |
+|---|---|
+| _blocks | finds blocks in a model's graph |
+| _run | computes a block |
+| _record | a module's forward as a graph, where one is the same as the other |
+| _model | the class that a fused module has |
+| _fuse | fuse_training(), unfuse(), fused_blocks() |
+"""
