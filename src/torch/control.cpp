@@ -83,7 +83,9 @@ const char* kilnTorchRegisterFused(const char* key) {
                            {"moments", &moments},
                            {"combine_moments", &combine_moments},
                            {"normalize", &normalize},
-                           {"normalize_backward", &normalize_backward}}));
+                           {"normalize_backward", &normalize_backward},
+                           {"block", &block},
+                           {"block_backward", &block_backward}}));
 }
 
 int kilnTorchSetRecorded(int recorded) { return set_recorded(recorded != 0) ? 1 : 0; }

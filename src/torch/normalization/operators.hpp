@@ -29,6 +29,23 @@ void normalize(Value* stack, std::uint64_t arguments, std::uint64_t results);
 // also where there is no weight.
 void normalize_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
+// (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
+//  bool transposed, SymInt[] output_padding, SymInt groups, Tensor? norm_weight, Tensor? norm_bias,
+//  Tensor? residual, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor,
+//  float epsilon, int activation, float coefficient)
+//  -> (Tensor result, Tensor convolved, Tensor mean, Tensor inverse_deviation)
+// convolution_moments, combine_moments and normalize, one after the other.
+void block(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor grad_output, Tensor convolved, Tensor mean, Tensor inverse_deviation,
+//  Tensor? norm_weight, Tensor? norm_bias, Tensor? residual, int activation, float coefficient,
+//  bool with_residual, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride,
+//  SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups,
+//  bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)
+// The gradients of input, weight and bias, as convolution_backward gives them, then those of
+// residual, norm_weight and norm_bias, as normalize_backward does.
+void block_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
 // The moments of a tensor, by Kiln or, where it refuses, composed of PyTorch's functions.
 Tensor moments_of(const Tensor& x);
 

@@ -156,6 +156,18 @@ class FuseTraining(unittest.TestCase):
             self.assertIn(text, next(row["why"] for row in blocks.rows if row["norm"] == "norm"))
             self.same(fused, own, torch.randn(2, 3, 3, 2, dtype=torch.float64))
 
+    def test_gradients_of_gradients(self):
+        fused, own, x = pair()
+        penalties = []
+        for model in (fused, own):
+            given = x.clone().requires_grad_()
+            (gradient,) = torch.autograd.grad(model(given).sigmoid().sum(), given, create_graph=True)
+            penalty = gradient.square().sum()
+            penalties.append([penalty.detach(), *torch.autograd.grad(penalty, list(model.parameters()), allow_unused=True)])
+        for got, want in zip(*penalties):
+            if want is not None and want.abs().max() > 1e-9:
+                assert_close(self, got, want)
+
     def test_types(self):
         fused, own, x = pair()
         fused.float(), own.float()

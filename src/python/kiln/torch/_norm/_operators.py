@@ -1,5 +1,5 @@
 """kiln::convolution_moments, moments, combine_moments, normalize and normalize_backward, PyTorch operators with fake
-kernels and gradients (src/torch/normalization/operators.hpp says what they compute).
+kernels and gradients; and kiln::block, which is the first and the last of them (src/torch/normalization/operators.hpp says what they compute).
 
 Moments are a tensor (3, C): how many elements a channel has, their mean, and the sum of (x - mean)^2.
 """
@@ -28,6 +28,12 @@ _SCHEMAS = (
     f"normalize(Tensor input, {_NUMBERS}, Tensor? residual, int activation, float coefficient, bool own) -> Tensor",
     f"normalize_backward(Tensor grad_output, Tensor input, {_NUMBERS}, Tensor? residual, int activation, "
     "float coefficient, bool own, bool with_residual) -> (Tensor, Tensor, Tensor, Tensor)",
+    f"block(Tensor input, Tensor weight, Tensor? bias, {GEOMETRY}, Tensor? norm_weight, Tensor? norm_bias, "
+    "Tensor? residual, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor, float epsilon, "
+    "int activation, float coefficient) -> (Tensor, Tensor, Tensor, Tensor)",
+    f"block_backward(Tensor grad_output, Tensor convolved, {_NUMBERS}, Tensor? residual, int activation, "
+    f"float coefficient, bool with_residual, Tensor input, Tensor weight, SymInt[]? bias_sizes, {GEOMETRY}, "
+    "bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
 )
 IDENTITY = 700
 ops = torch.ops.kiln
@@ -64,6 +70,18 @@ def _fake_normalize(x: Tensor, mean: Tensor, invstd: Tensor, weight: Any, bias: 
 
 def _fake_backward(dy: Tensor, x: Tensor, *rest: Any) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     return _like(x), _like(x) if rest[-1] else x.new_empty(0), _numbers(x), _numbers(x)
+
+
+def _fake_block(x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    y = torch.ops.aten.convolution(x, weight, bias, *rest[:6])
+    return _like(y), y, _numbers(y), _numbers(y)
+
+
+def _fake_block_backward(dz: Tensor, y: Tensor, *rest: Any) -> Tuple[Any, ...]:
+    *_, with_residual, x, weight, bias_sizes, s, p, d, transposed, more, groups, mask = rest
+    geometry = (s, p, d, transposed, more, groups)
+    convolution = torch.ops.aten.convolution_backward(_like(y), x, weight, bias_sizes, *geometry, mask)
+    return (*convolution, _like(y) if with_residual else y.new_empty(0), _numbers(y), _numbers(y))
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------
@@ -136,6 +154,8 @@ def define() -> torch.library.Library:
         "combine_moments": _fake_combine,
         "normalize": _fake_normalize,
         "normalize_backward": _fake_backward,
+        "block": _fake_block,
+        "block_backward": _fake_block_backward,
     }.items():
         torch.library.register_fake(f"kiln::{name}", fake, lib=library)
     for name, gradients, save in (

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
+import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 import torch
@@ -20,7 +22,7 @@ from ._record import Refused, dispatching, function_of, record, with_defaults
 
 # Older releases have the second alone, which in later ones warns.
 is_fx_symbolic_tracing = getattr(_symbolic_trace, "is_fx_symbolic_tracing", None) or _symbolic_trace.is_fx_tracing
-_KEPT = "_kiln_graphs"
+_KEPT, _KEY = "_kiln_graphs", "_kiln_key"
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -63,28 +65,52 @@ class Graphs:
         return name
 
 
+# torch.compile does not trace what is asked of a module by its key, nor guards on it: it takes the answer as a constant.
+_modules: "weakref.WeakValueDictionary[str, nn.Module]" = weakref.WeakValueDictionary()
+_functions: Dict[str, Callable[..., Any]] = {}  # by the names that prepare() gives
+_numbers = itertools.count()
+
+
+def _add(module: nn.Module) -> str:
+    """Gives the module its key and its graphs."""
+    key = module.__dict__[_KEY] = f"module {next(_numbers)}"
+    module.__dict__[_KEPT] = Graphs(module)
+    _modules[key] = module
+    weakref.finalize(module, _forget, key)
+    return key
+
+
+def _forget(key: str) -> None:
+    for name in [name for name in _functions if name.startswith(f"{key}, ")]:
+        del _functions[name]
+
+
 def graphs_of(module: nn.Module) -> Graphs:
-    graphs = module.__dict__.get(_KEPT)
-    if graphs is None:
-        graphs = module.__dict__[_KEPT] = Graphs(module)
-    return graphs
+    if _KEPT not in module.__dict__:
+        _add(module)
+    return module.__dict__[_KEPT]
 
 
-@torch.compiler.assume_constant_result  # torch.compile guards on the mode of the module and of each norm
 def prepare(module: nn.Module) -> str:
-    """The name of the module's function in its present state."""
+    """The name of the module's present state."""
     graphs = graphs_of(module)
     state = graphs.state()
     if state is None:  # a part was replaced
-        del module.__dict__[_KEPT]
-        graphs = graphs_of(module)
+        _forget(module.__dict__[_KEY])
+        graphs = module.__dict__[_KEPT] = Graphs(module)
         state = graphs.state()
         assert state is not None
-    return graphs.names.get(state) or graphs.add(module, state)
+    name = graphs.names.get(state)
+    if name is None:
+        name = graphs.add(module, state)
+        if name in graphs.functions:
+            _functions[f"{module.__dict__[_KEY]}, {name}"] = graphs.functions[name]
+    return name
 
 
-def _function(module: nn.Module, name: str) -> Optional[Callable[..., Any]]:
-    return module.__dict__[_KEPT].functions.get(name)
+@torch.compiler.assume_constant_result  # which guards on the mode of the module and of each norm
+def _named(key: str) -> str:
+    return f"{key}, {prepare(_modules[key])}"
 
 
 class Fused(nn.Module):
@@ -94,16 +120,22 @@ class Fused(nn.Module):
 
     def _choose(self) -> Optional[Callable[..., Any]]:
         """The function of the present state; None if the forward is the class's own."""
-        # Other tracers record PyTorch's operators.
-        if not torch.compiler.is_compiling() and (is_fx_symbolic_tracing() or torch.jit.is_tracing()):
+        if torch.compiler.is_compiling():
+            self.training  # noqa: B018  (a guard)
+            return _functions.get(_named(self._kiln_key)) if hasattr(self, _KEY) else None
+        if is_fx_symbolic_tracing() or torch.jit.is_tracing():  # other tracers record PyTorch's operators
             return None
-        self.training  # noqa: B018  (a guard of torch.compile)
-        return _function(self, prepare(self))
+        name = prepare(self)  # first: it may make other graphs
+        return graphs_of(self).functions.get(name)
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        _add(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         _, _, state, *rest = super().__reduce_ex__(protocol)
         if isinstance(state, dict):
-            state = {name: value for name, value in state.items() if name != _KEPT}
+            state = {name: value for name, value in state.items() if name not in (_KEPT, _KEY)}
         return (_restore, (type(self)._unfused,), state, *rest)
 
 
@@ -132,6 +164,8 @@ def set_fused(module: nn.Module, fused: bool) -> None:
     """Gives the module the class of fused modules, or takes it."""
     if fused and not is_fused(module):
         module.__class__ = class_of(type(module))
+        _add(module)
     elif not fused and is_fused(module):
+        _forget(module.__dict__.pop(_KEY, ""))
         module.__dict__.pop(_KEPT, None)
         module.__class__ = type(module)._unfused  # type: ignore[attr-defined]

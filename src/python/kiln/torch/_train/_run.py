@@ -10,7 +10,9 @@ from torch import nn
 
 from .. import _activations, _operators, _transforms
 from .._functions import _lower, result_type
-from .._norm._functions import _is_served, geometry_of, normalized
+from .._fuse._module import fits
+from .._norm._functions import _is_served, normalized
+from ._function import Block
 
 Tensor = torch.Tensor
 CONVOLUTIONS: Dict[Type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3d: 3}  # dimensions of space
@@ -22,27 +24,34 @@ def _can_carry_moments(conv: Any, norm: Any, x: Tensor) -> bool:
     if x.dim() != CONVOLUTIONS[type(conv)] + 2 or x.is_complex() or _transforms.active():
         return False
     wide = torch.float64 if result_type(x) == torch.float64 else torch.float32
-    return norm.weight is None or norm.weight.dtype == wide
+    weight = norm._parameters["weight"]
+    return (weight is None or weight.dtype == wide) and x.shape[1] == conv.in_channels
 
 
-def _convolve(conv: Any, x: Tensor) -> Tuple[Tensor, Tensor]:
-    """The convolution and the moments of its result."""
-    geometry = geometry_of(x.dim() - 2, conv.stride, conv.padding, conv.dilation, conv.groups)
-    x, weight, bias = _lower((x, conv.weight, conv.bias))  # type: ignore[assignment]
-    return torch.ops.kiln.convolution_moments(x, weight, bias, *geometry)
+def _geometry(conv: Any) -> Tuple[Any, ...]:
+    """Stride, padding, dilation, transposed, output padding and groups; the module holds them expanded."""
+    return conv.stride, conv.padding, conv.dilation, False, conv.output_padding, conv.groups
 
 
 def _momentum(norm: Any) -> float:
     """The share of this batch in the running statistics; counts the batch, as PyTorch's module does."""
-    if norm.training and norm.track_running_stats and norm.num_batches_tracked is not None:
-        norm.num_batches_tracked.add_(1)
+    counted = norm._buffers["num_batches_tracked"] if norm.training and norm.track_running_stats else None
+    if counted is not None:
+        counted.add_(1)
         if norm.momentum is None:
-            return 1.0 / float(norm.num_batches_tracked)
+            return 1.0 / float(counted)
     return 0.0 if norm.momentum is None else norm.momentum
 
 
+def _statistics(norm: Any) -> Tuple[Any, Any]:
+    """Running mean and variance; None where the norm does not ask for them."""
+    if norm.training and not norm.track_running_stats:
+        return None, None
+    return norm._buffers["running_mean"], norm._buffers["running_var"]
+
+
 def _by_pytorch(y: Tensor, norm: Any, statistics: Any, own: bool, momentum: float, residual: Any, addition: str,
-                activation: str, coefficient: Optional[float]) -> Tensor:
+                found: _activations.Activation, coefficient: float) -> Tensor:
     y = F.batch_norm(y, *statistics, norm.weight, norm.bias, own, momentum, norm.eps)
     if residual is not None:
         if addition == "into result":
@@ -52,8 +61,22 @@ def _by_pytorch(y: Tensor, norm: Any, statistics: Any, own: bool, momentum: floa
             y = residual
         else:
             y = y + residual
-    found = _activations.find(activation)
-    return found.apply(y, coefficient if coefficient is not None else found.coefficient or 0.0)
+    return found.apply(y, coefficient)
+
+
+def _is_one_call(conv: Any, norm: Any, x: Tensor, residual: Any) -> bool:
+    """Whether kiln::block serves a convolution of x, which autocast has lowered, and what follows."""
+    parameters = norm._parameters
+    if torch.compiler.is_compiling() or x.shape[0] < 2 or norm.num_features != conv.out_channels:
+        return False
+    if not _is_served(x, parameters["weight"], parameters["bias"], None, *_statistics(norm)):
+        return False
+    if residual is None:
+        return True
+    geometry = {
+        "spatial": x.dim() - 2, "stride": conv.stride, "padding": conv.padding, "dilation": conv.dilation,
+    }
+    return fits(x, residual, conv.weight, geometry) and residual.dtype == x.dtype
 
 
 def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, activation: str,
@@ -62,29 +85,33 @@ def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, act
 
     addition: what PyTorch does where Kiln does not serve the call: see _fuse.FusedConvolution.
     """
-    own = norm.training or (norm.running_mean is None and norm.running_var is None)
+    buffers, parameters = norm._buffers, norm._parameters
+    own = norm.training or (buffers["running_mean"] is None and buffers["running_var"] is None)
+    found = _activations.find(activation)
+    value = (found.coefficient if coefficient is None else coefficient) or 0.0
     moments = None
     if conv is None:
         y = x
     elif own and _can_carry_moments(conv, norm, x):
         _operators.register()
-        y, moments = _convolve(conv, x)
+        x, weight, bias = _lower((x, conv.weight, conv.bias))  # type: ignore[assignment]
+        if _is_one_call(conv, norm, x, residual):
+            return Block.apply(
+                x, weight, bias, parameters["weight"], parameters["bias"], residual, _geometry(conv), _statistics(norm),
+                _momentum(norm), norm.eps, found.number, value,
+            )
+        y, moments = torch.ops.kiln.convolution_moments(x, weight, bias, *_geometry(conv))
     else:
         y = conv(x)
     norm._check_input_dim(y)
-    momentum = _momentum(norm)
-    statistics = (norm.running_mean, norm.running_var)
-    if norm.training and not norm.track_running_stats:
-        statistics = (None, None)
+    momentum, statistics = _momentum(norm), _statistics(norm)
     tensor = residual is None or isinstance(residual, torch.Tensor)
     served = tensor and _is_served(y, norm.weight, norm.bias, residual, *statistics) and not _transforms.active()
     if not served:
-        return _by_pytorch(y, norm, statistics, own, momentum, residual, addition, activation, coefficient)
+        return _by_pytorch(y, norm, statistics, own, momentum, residual, addition, found, value)
     if own:
         F._verify_batch_size(y.size())
-    found = _activations.find(activation)
-    value = found.coefficient if coefficient is None else coefficient
     _operators.register()
     return normalized(
-        y, moments, *statistics, norm.weight, norm.bias, own, momentum, norm.eps, residual, found.number, value or 0.0
+        y, moments, *statistics, norm.weight, norm.bias, own, momentum, norm.eps, residual, found.number, value
     )
