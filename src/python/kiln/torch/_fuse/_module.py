@@ -34,7 +34,7 @@ def _compute(x: torch.Tensor, residual: Any, weight: torch.Tensor, bias: Optiona
     run = lambda r, e: convolution(input=x, weight=weight, bias=bias, residual=r, **geometry, **e)
     if residual is None:
         return run(None, epilogue)
-    if fits(x, residual, weight, geometry):
+    if _fits(x, residual, weight, geometry):
         return run(residual, epilogue)
     y = run(None, {"activation": "identity", "coefficient": None})
     if addition == "into result":
@@ -48,7 +48,7 @@ def _compute(x: torch.Tensor, residual: Any, weight: torch.Tensor, bias: Optiona
     return found.apply(y, epilogue["coefficient"] if epilogue["coefficient"] is not None else found.coefficient or 0.0)
 
 
-def fits(x: torch.Tensor, residual: Any, weight: torch.Tensor, geometry: Dict[str, Any]) -> bool:
+def _fits(x: torch.Tensor, residual: Any, weight: torch.Tensor, geometry: Dict[str, Any]) -> bool:
     """Whether the residual has the sizes and the type of the convolution's result."""
     if not isinstance(residual, torch.Tensor) or residual.dim() != x.dim() or residual.dtype != result_type(x):
         return False

@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .. import _activations, _operators, _transforms
-from .._functions import _lower, result_type
-from .._fuse._module import fits
+from .._functions import _autocast_type, _is_lowered
 from .._norm._functions import _is_served, normalized
 from ._function import Block
 
@@ -19,13 +18,29 @@ CONVOLUTIONS: Dict[Type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3
 NORMS: Dict[Type[nn.Module], int] = {nn.BatchNorm1d: 1, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3}
 
 
+def _lower(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
+    """The tensors cast to autocast's type, as PyTorch does for its own convolutions."""
+    dtype = _autocast_type(x)
+    if dtype is None:
+        return x, weight, bias
+    cast = lambda t: t.to(dtype) if t is not None and t.dtype != dtype and _is_lowered(t) else t
+    return cast(x), cast(weight), cast(bias)
+
+
 def _can_carry_moments(conv: Any, norm: Any, x: Tensor) -> bool:
-    """Whether the convolution's kernel should make the moments: whether Kiln will take them."""
-    if x.dim() != CONVOLUTIONS[type(conv)] + 2 or x.is_complex() or _transforms.active():
-        return False
-    wide = torch.float64 if result_type(x) == torch.float64 else torch.float32
+    """Whether the convolution's kernel should make the moments: whether Kiln will take them. ``x`` is lowered."""
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     weight = norm._parameters["weight"]
-    return (weight is None or weight.dtype == wide) and x.shape[1] == conv.in_channels
+    return (weight is None or weight.dtype == wide) and x.shape[1] == conv.in_channels and not _transforms.active()
+
+
+def _sizes(conv: Any, x: Tensor) -> Tuple[int, ...]:
+    """The sizes of the convolution's result."""
+    space = (
+        (size + 2 * p - d * (k - 1) - 1) // s + 1
+        for size, k, s, p, d in zip(x.shape[2:], conv.kernel_size, conv.stride, conv.padding, conv.dilation)
+    )
+    return (x.shape[0], conv.out_channels, *space)
 
 
 def _geometry(conv: Any) -> Tuple[Any, ...]:
@@ -69,14 +84,13 @@ def _is_one_call(conv: Any, norm: Any, x: Tensor, residual: Any) -> bool:
     parameters = norm._parameters
     if torch.compiler.is_compiling() or x.shape[0] < 2 or norm.num_features != conv.out_channels:
         return False
+    if not isinstance(residual, (torch.Tensor, type(None))):
+        return False
     if not _is_served(x, parameters["weight"], parameters["bias"], None, *_statistics(norm)):
         return False
     if residual is None:
         return True
-    geometry = {
-        "spatial": x.dim() - 2, "stride": conv.stride, "padding": conv.padding, "dilation": conv.dilation,
-    }
-    return fits(x, residual, conv.weight, geometry) and residual.dtype == x.dtype
+    return residual.dtype == x.dtype and residual.device == x.device and residual.shape == _sizes(conv, x)
 
 
 def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, activation: str,
@@ -92,15 +106,18 @@ def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, act
     moments = None
     if conv is None:
         y = x
-    elif own and _can_carry_moments(conv, norm, x):
+    elif own and x.dim() == CONVOLUTIONS[type(conv)] + 2 and not x.is_complex():
         _operators.register()
-        x, weight, bias = _lower((x, conv.weight, conv.bias))  # type: ignore[assignment]
-        if _is_one_call(conv, norm, x, residual):
+        x, weight, bias = _lower(x, conv._parameters["weight"], conv._parameters["bias"])
+        if not _can_carry_moments(conv, norm, x):
+            y = conv(x)
+        elif _is_one_call(conv, norm, x, residual):
             return Block.apply(
                 x, weight, bias, parameters["weight"], parameters["bias"], residual, _geometry(conv), _statistics(norm),
                 _momentum(norm), norm.eps, found.number, value,
             )
-        y, moments = torch.ops.kiln.convolution_moments(x, weight, bias, *_geometry(conv))
+        else:
+            y, moments = torch.ops.kiln.convolution_moments(x, weight, bias, *_geometry(conv))
     else:
         y = conv(x)
     norm._check_input_dim(y)

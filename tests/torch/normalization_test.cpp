@@ -1,0 +1,136 @@
+// The extension's operators of batch normalization against a PyTorch that is not there.
+#include <bit>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+
+#include "fake_libtorch.hpp"
+#include "kiln/kiln.h"
+#include "torch/control.h"
+
+using fake::Tensor;
+using kiln::torch::Value;
+
+namespace {
+
+constexpr std::int64_t images = 3, channels = 4, rows = 3, columns = 2;
+constexpr std::int64_t pixels = images * rows * columns;
+
+Tensor random(std::vector<std::int64_t> sizes, float offset = 0) {
+  static std::mt19937 generator(std::random_device{}());
+  std::normal_distribution<float> normal(offset);
+  Tensor out = fake::make(std::move(sizes), true);
+  for (std::size_t i = 0; i < out.storage->size() * 2; ++i)
+    out.data<float>()[i] = normal(generator);
+  return out;
+}
+
+// Of tensors with channels last: element `i` of a channel.
+float& element(const Tensor& x, std::int64_t channel, std::int64_t i) {
+  return x.data<float>()[i * channels + channel];
+}
+
+Value number(double value) { return std::bit_cast<Value>(value); }
+
+void call(const char* name, std::vector<Value>& stack, std::uint64_t results) {
+  BOOST_REQUIRE_EQUAL(kilnTorchRegisterFused("CPU"), "");
+  fake::torch().kernels.at(std::string("kiln::") + name + " CPU")(stack.data(), stack.size(),
+                                                                  results);
+}
+
+struct Statistics {
+  double mean = 0, m2 = 0;
+};
+Statistics statistics_of(const Tensor& x, std::int64_t channel) {
+  Statistics out;
+  for (std::int64_t i = 0; i < pixels; ++i) out.mean += element(x, channel, i) / double(pixels);
+  for (std::int64_t i = 0; i < pixels; ++i)
+    out.m2 += std::pow(element(x, channel, i) - out.mean, 2);
+  return out;
+}
+
+void put_geometry(std::vector<Value>& stack) {
+  for (const std::int64_t value : {1, 0, 1}) stack.push_back(fake::give_list({value, value}));
+  stack.push_back(0);
+  stack.push_back(fake::give_list({0, 0}));
+  stack.push_back(1);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(normalization)
+
+BOOST_AUTO_TEST_CASE(a_block_is_its_parts_and_keeps_nothing) {
+  BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
+  const Tensor x = random({images, channels, rows, columns}, 2);
+  const Tensor w = random({channels, channels, 1, 1}), scale = random({channels}, 1);
+  const Tensor shift = random({channels}), residual = random({images, channels, rows, columns});
+  const Tensor mean = random({channels}), variance = random({channels});
+  std::vector<float> before(mean.data<float>(), mean.data<float>() + channels);
+  std::vector<Value> stack{fake::give(x), fake::give(w), 0};
+  put_geometry(stack);
+  for (const Tensor* t : {&scale, &shift, &residual, &mean, &variance})
+    stack.push_back(fake::give_optional(t));
+  for (const Value value : {number(0.25), number(1e-3), Value{KILN_ACTIVATION_RELU}, number(0)})
+    stack.push_back(value);
+  call("block", stack, 4);
+  const Tensor z = fake::take(stack[0]), y = fake::take(stack[1]);
+  const Tensor own_mean = fake::take(stack[2]), inverse = fake::take(stack[3]);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const Statistics s = statistics_of(y, c);
+    BOOST_TEST(own_mean.data<float>()[c] == s.mean, boost::test_tools::tolerance(1e-3));
+    BOOST_TEST(mean.data<float>()[c] == before[c] + 0.25 * (s.mean - before[c]),
+               boost::test_tools::tolerance(1e-3));
+    const double deviation = 1 / std::sqrt(s.m2 / pixels + 1e-3);
+    BOOST_TEST(inverse.data<float>()[c] == deviation, boost::test_tools::tolerance(1e-3));
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      const double want = (element(y, c, i) - s.mean) * deviation * scale.data<float>()[c] +
+                          shift.data<float>()[c] + element(residual, c, i);
+      BOOST_REQUIRE_SMALL(element(z, c, i) - std::max(want, 0.0), 1e-4);
+    }
+  }
+
+  const Tensor dz = random({images, channels, rows, columns});
+  std::vector<Value> back{fake::give(dz), fake::give(y), fake::give(own_mean), fake::give(inverse)};
+  for (const Tensor* t : {&scale, &shift, &residual}) back.push_back(fake::give_optional(t));
+  for (const Value value : {Value{KILN_ACTIVATION_RELU}, number(0), Value{1}})
+    back.push_back(value);
+  back.insert(back.end(), {fake::give(x), fake::give(w), 0});
+  put_geometry(back);
+  back.push_back(fake::give_list({1, 1, 0}));
+  call("block_backward", back, 6);
+  fake::take(back[0]);
+  fake::take(back[1]);
+  fake::take(back[2]);
+  const Tensor dresidual = fake::take(back[3]);
+  fake::take(back[4]);
+  const Tensor dshift = fake::take(back[5]);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      const double g = element(z, c, i) > 0 ? element(dz, c, i) : 0;
+      BOOST_REQUIRE_EQUAL(element(dresidual, c, i), static_cast<float>(g));
+      sum += g;
+    }
+    BOOST_REQUIRE_SMALL(dshift.data<float>()[c] - sum, 1e-4);
+  }
+  BOOST_TEST(fake::torch().tensors == 0);
+  BOOST_TEST(fake::torch().lists == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_served_is_composed) {
+  BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
+  fake::torch().operators["kiln_torch::native_moments"] = [](Value* stack) {
+    fake::take(stack[0]);
+    stack[0] = fake::give(fake::make({3, 7}));
+    return 0;
+  };
+  std::vector<Value> stack{fake::give(fake::make({2, 7, 3}, false, 3))};  // integers
+  call("moments", stack, 1);
+  BOOST_TEST(fake::take(stack[0]).sizes[1] == 7);
+  BOOST_TEST(fake::torch().calls["kiln_torch::native_moments"] == 1);
+  BOOST_TEST(std::string(kilnTorchReport()).find("the type is not f32") != std::string::npos);
+  BOOST_TEST(fake::torch().tensors == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
