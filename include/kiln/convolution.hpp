@@ -309,7 +309,7 @@ class EpiloguePlan : public Plan {
   struct Operands {
     In x;
     In w;
-    std::vector<In> epilogue{};  // of the operations that have an operand, in the list's order
+    std::vector<In> epilogue{};  // of the operations, in the list's order
     Out y;
   };
 

@@ -216,6 +216,23 @@ class ActivationDescriptor
   }
 };
 
+class NormalizationDescriptor
+    : public Owner<kilnNormalizationDescriptor_t, kilnDestroyNormalizationDescriptor> {
+ public:
+  struct Fields {
+    bool affine = true, running = true, frozen = false;
+    double epsilon = 1e-5;
+    const ActivationDescriptor* activation = nullptr;
+  };
+  NormalizationDescriptor() : NormalizationDescriptor(Fields{}) {}
+  explicit NormalizationDescriptor(const Fields& fields)
+      : Owner(created(kilnCreateNormalizationDescriptor)) {
+    check(kilnSetNormalizationDescriptor(get(), fields.affine ? 1 : 0, fields.running ? 1 : 0,
+                                         fields.frozen ? 1 : 0, fields.epsilon));
+    check(kilnSetNormalizationActivation(get(), detail::get(fields.activation)));
+  }
+};
+
 // A list of operations in the order in which they are added; see kiln/epilogue.h.
 //   const Epilogue epilogue = Epilogue().bias(b).activation(relu).residual(z);
 class Epilogue : public Owner<kilnEpilogueDescriptor_t, kilnDestroyEpilogueDescriptor> {
@@ -249,7 +266,22 @@ class Epilogue : public Owner<kilnEpilogueDescriptor_t, kilnDestroyEpilogueDescr
     return std::move(*this);
   }
 
-  // Of the operations that have an operand.
+  // Behind `norm`, whose x and perhaps residual are given: see kilnAddEpilogueNormalizationGradient
+  // for its operands, of which the last two, dscale and dbias, are written.
+  Epilogue&& normalization_gradient(const NormalizationDescriptor& norm, const TensorDescriptor& x,
+                                    const TensorDescriptor* residual = nullptr) && {
+    check(kilnAddEpilogueNormalizationGradient(get(), norm.get(), x.get(), detail::get(residual)));
+    int affine = 0;
+    check(kilnGetNormalizationDescriptor(norm.get(), &affine, nullptr, nullptr, nullptr));
+    const Extent of_channels{detail::compute_type_of(x), static_cast<std::size_t>(x.dims().at(1))};
+    extents_.push_back(x.extent());
+    extents_.insert(extents_.end(), affine != 0 ? 4 : 2, of_channels);
+    if (residual != nullptr) extents_.push_back(residual->extent());
+    extents_.insert(extents_.end(), 2, of_channels);
+    return std::move(*this);
+  }
+
+  // Of the operations' operands.
   const std::vector<Extent>& extents() const noexcept { return extents_; }
 
  private:

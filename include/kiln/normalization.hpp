@@ -7,23 +7,6 @@
 namespace kiln {
 inline namespace cxx {
 
-class NormalizationDescriptor
-    : public Owner<kilnNormalizationDescriptor_t, kilnDestroyNormalizationDescriptor> {
- public:
-  struct Fields {
-    bool affine = true, running = true, frozen = false;
-    double epsilon = 1e-5;
-    const ActivationDescriptor* activation = nullptr;
-  };
-  NormalizationDescriptor() : NormalizationDescriptor(Fields{}) {}
-  explicit NormalizationDescriptor(const Fields& fields)
-      : Owner(created(kilnCreateNormalizationDescriptor)) {
-    check(kilnSetNormalizationDescriptor(get(), fields.affine ? 1 : 0, fields.running ? 1 : 0,
-                                         fields.frozen ? 1 : 0, fields.epsilon));
-    check(kilnSetNormalizationActivation(get(), detail::get(fields.activation)));
-  }
-};
-
 namespace detail {
 inline std::int64_t channels_of(const TensorDescriptor& x) {
   const Sizes dims = x.dims();

@@ -111,10 +111,12 @@ struct Map {
   device_inline compute_t forward(compute_t x, int lane, compute_t residual) const {
     return activate<ACTIVATION, BRIEF>(before(x, lane, residual), coef);
   }
-  // The gradient of p.
+  // The gradient of p; STORES_GRADIENT: for convolutions, whose epilogue says how NaN passes relu.
   device_inline compute_t gradient(compute_t dy, compute_t x, int lane, compute_t residual) const {
     if constexpr (ACTIVATION == Act::IDENTITY) return dy;
     const compute_t p = before(x, lane, residual);
+    if constexpr (STORES_GRADIENT && ACTIVATION == Act::RELU)
+      return p <= compute_t(0) ? compute_t(0) : dy;
     const compute_t slope = activation_slope<ACTIVATION, BRIEF>(
         FROM_OUTPUT ? activate<ACTIVATION, BRIEF>(p, coef) : p, coef);
     return dy * slope;

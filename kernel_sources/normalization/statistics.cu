@@ -6,6 +6,8 @@
 //
 // The blocks of a cluster share channels and store results; or, PARTIAL, `parts` blocks share them
 // and leave totals in the workspace for finish.cu.
+//
+// STORES_GRADIENT: the totals are those of gradients as they are stored, dx in place of dy.
 #include "normalization/totals.cuh"
 
 using Walk = WalkFrom<false>;
@@ -58,27 +60,36 @@ struct Sums : Totals {
     }
   }
 
+  // STORES_GRADIENT: `to` takes them from `walk` on.
   template <int COUNT, bool WHOLE>
   device_inline void add_gradients(const Pack<element_t, VECTOR> (&x)[COUNT],
                                    const Pack<element_t, VECTOR> (&dy)[COUNT],
                                    const Pack<element_t, VECTOR> (&residual)[COUNT], const Map& map,
-                                   i64 left) {
+                                   i64 left, element_t* to, Walk walk) {
     compute_t sum[LANES], products[LANES];
 #pragma unroll
     for (int i = 0; i < LANES; ++i) sum[i] = products[i] = 0;
 #pragma unroll
-    for (int u = 0; u < COUNT; ++u)
-      if (WHOLE || u < left)
+    for (int u = 0; u < COUNT; ++u) {
+      if (WHOLE || u < left) {
+        compute_t gradients[VECTOR];
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
           const int lane = lane_of(i);
           const compute_t value = to_compute(x[u].element[i]);
-          const compute_t g =
+          compute_t g =
               map.gradient(to_compute(dy[u].element[i]), value, lane,
                            HAS_RESIDUAL ? to_compute(residual[u].element[i]) : compute_t(0));
+          if constexpr (STORES_GRADIENT) g = to_compute(from_compute<element_t>(g));
+          gradients[i] = g;
           sum[lane] += g;
           products[lane] = math_fma(g, map.centered(value, lane), products[lane]);
         }
+        if constexpr (STORES_GRADIENT)
+          store_vector<VECTOR>(walk.template in<Out>(to), COUNT > 1, gradients);
+      }
+      if constexpr (STORES_GRADIENT) walk.next();
+    }
 #pragma unroll
     for (int i = 0; i < LANES; ++i) first[i] += sum[i], second[i] += products[i];
   }
@@ -86,12 +97,15 @@ struct Sums : Totals {
 
 struct Reading {
   const element_t *x, *dy, *residual;
+  element_t* out;
   bool aligned;
   device_inline Reading(const NormalizationParams& params, const Channels& channels)
       : x(row_of<X>(params.x, channels)),
         dy(row_of<DY>(params.dy, channels)),
         residual(row_of<R>(params.residual, channels)),
+        out(row_of<Out>(params.out, channels)),
         aligned(is_aligned<element_t, VECTOR>(params.x) &&
+                (!STORES_GRADIENT || is_aligned<element_t, VECTOR>(params.out)) &&
                 (!BACKWARD || is_aligned<element_t, VECTOR>(params.dy)) &&
                 (!HAS_RESIDUAL || is_aligned<element_t, VECTOR>(params.residual))) {}
 };
@@ -107,7 +121,7 @@ device_inline void add_next(Sums& sums, const Reading& from, Walk& walk, const E
     load_packs<COUNT, WHOLE, DY>(dy, from.dy, walk, left);
     if constexpr (HAS_RESIDUAL && ACTIVATION != Act::IDENTITY)
       load_packs<COUNT, WHOLE, R>(residual, from.residual, walk, left);
-    sums.template add_gradients<COUNT, WHOLE>(x, dy, residual, extra, left);
+    sums.template add_gradients<COUNT, WHOLE>(x, dy, residual, extra, left, from.out, walk);
   } else {
     sums.template add_moments<COUNT, WHOLE>(x, extra, left);
   }

@@ -48,10 +48,10 @@ Arguments in_order(const Argument& first, const Argument& second,
 
 Argument given_if(bool given, const Argument& argument) { return given ? argument : Argument{}; }
 
-constexpr const char* operand_names[] = {"operands[0]", "operands[1]", "operands[2]",
-                                         "operands[3]", "operands[4]", "operands[5]",
-                                         "operands[6]", "operands[7]"};
-static_assert(std::size(operand_names) == kiln::most_epilogue_operations);
+constexpr const char* operand_names[] = {"operands[0]", "operands[1]", "operands[2]", "operands[3]",
+                                         "operands[4]", "operands[5]", "operands[6]", "operands[7]",
+                                         "operands[8]", "operands[9]", "operands[10]"};
+static_assert(std::size(operand_names) == kiln::most_epilogue_operands);
 
 // Calls run() with these operands, of the addresses that a caller gives for a list's.
 template <class Run>
@@ -60,12 +60,13 @@ kilnStatus_t run_list(const EpilogueTensors& tensors, int count, const void* con
                       const char* function, const Run& run) {
   const kilnStatus_t status = kiln::api::guarded([&] { tensors.check(count, operands); }, function);
   if (status != KILN_STATUS_SUCCESS) return status;
-  const auto argument = [&](Kind kind) {
-    const int place = tensors.place_of(kind);
-    return place < 0 ? Argument{} : Argument{operand_names[place], operands[place]};
-  };
-  return run(in_order(
-      first, second, {argument(Kind::residual), argument(Kind::bias), argument(Kind::moments)}, y));
+  Arguments all{first, second};
+  for (const Kind kind : {Kind::residual, Kind::bias, Kind::moments, Kind::gradient})
+    tensors.each_place(kind, [&](std::size_t place) {
+      all.add({operand_names[place], operands[place]});
+    });
+  all.add(y);
+  return run(all);
 }
 
 kilnStatus_t execute_list(const char* operation, kilnHandle_t handle, kilnPlan_t plan,

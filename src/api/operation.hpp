@@ -18,7 +18,7 @@ struct Argument {
 // The operands of an execution, in the order of operands_of(problem).
 class Arguments {
  public:
-  static constexpr std::size_t most = 12;
+  static constexpr std::size_t most = 16;
   Arguments() = default;
   Arguments(std::initializer_list<Argument> list) {  // NOLINT(google-explicit-constructor)
     for (const Argument& argument : list) add(argument);

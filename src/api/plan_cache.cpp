@@ -40,11 +40,13 @@ void add(Mixer& mixer, const ConvolutionProblem& p) {
                                   p.epilogue.residual,
                                   p.epilogue.residual_last,
                                   p.epilogue.moments,
+                                  p.epilogue.gradient ? p.epilogue.gradient->activation.mode : 0,
                                   p.epilogue.activation.mode};
   mixer.add_all(scalars);
   for (const Spatial* space : {&p.in, &p.filter, &p.out, &p.pad, &p.stride, &p.dilation})
     mixer.add_all(*space);
-  for (const Dims* strides : {&p.x_strides, &p.w_strides, &p.y_strides, &p.z_strides})
+  for (const Dims* strides : {&p.x_strides, &p.w_strides, &p.y_strides, &p.z_strides,
+                              &p.norm_x_strides, &p.norm_residual_strides})
     mixer.add_all(*strides);
 }
 

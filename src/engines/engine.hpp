@@ -39,6 +39,8 @@ class Engine {
   virtual bool takes_mixed_types() const { return false; }
   // Whether it makes the moments of a convolution's result, where these are asked for.
   virtual bool makes_moments() const { return false; }
+  // Whether it multiplies by the gradient of an activation behind a normalization.
+  virtual bool takes_gradient() const { return false; }
   // Whether its kernels execute in place of chosen ones that are still being compiled; the choice
   // then never takes it.
   virtual bool stands_in() const { return false; }
@@ -70,8 +72,8 @@ class OneKernelEngine : public Engine {
 };
 
 // The engine's candidates or its refusal. Refuses for the engine if the result has another type
-// than the inputs and the engine does not take mixed types, or if moments of the result are asked
-// for that it does not make.
+// than the inputs and the engine does not take mixed types, or if moments of the result or a
+// normalization's gradient are asked for that it does not make.
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
                                                   const DeviceDescription& device);
 

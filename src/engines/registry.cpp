@@ -24,7 +24,7 @@
 #include "engines/conv/halo/halo_nhwc.hpp"
 #include "engines/conv/halo/halo_nhwc_wgmma.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
-#include "engines/conv/moments/moments_pass.hpp"
+#include "engines/conv/passes/result_pass.hpp"
 #include "engines/conv/relaid/channels_last_copies.hpp"
 #include "engines/conv/relaid/patches.hpp"
 #include "engines/conv/relaid/wgrad_channels_first_copies.hpp"
@@ -67,22 +67,23 @@ std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
   return all.get(
       make_engines<
-          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, MomentsPassEngine, ChannelsLastCopiesEngine,
-          PatchesNhwcEngine, DenseHaloNhwcWgmmaEngine, HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine,
-          HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine, HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine,
-          FewInputChannelsNhwcMmaEngine, FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine,
-          FewOutputChannelsMmaEngine, FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine,
-          ImplicitGemmFmaEngine, GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine,
-          ToeplitzNhwcMmaEngine, DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine,
-          DepthwiseFmaEngine, StandInDenseEngine, StandInGemmEngine, StandInDirectEngine,
-          DirectEngine, WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine,
-          WgradDepthwiseNhwcMmaEngine, WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine,
-          WgradFewChannelsMmaEngine, WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine,
-          WgradChannelsLastCopiesEngine, WgradChannelsFirstCopiesEngine, WgradPatchesNhwcEngine,
-          WgradNhwcMmaEngine, WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine,
-          WgradImplicitGemmMmaEngine, WgradImplicitGemmFmaEngine, StandInWgradDenseEngine,
-          StandInWgradGemmEngine, StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine,
-          LocalDgradFmaEngine, WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
+          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, MomentsPassEngine, GradientPassEngine,
+          ChannelsLastCopiesEngine, PatchesNhwcEngine, DenseHaloNhwcWgmmaEngine,
+          HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine,
+          HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine, FewInputChannelsNhwcMmaEngine,
+          FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
+          FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
+          GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
+          DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
+          StandInDenseEngine, StandInGemmEngine, StandInDirectEngine, DirectEngine,
+          WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine,
+          WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine,
+          WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine,
+          WgradChannelsFirstCopiesEngine, WgradPatchesNhwcEngine, WgradNhwcMmaEngine,
+          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
+          WgradImplicitGemmFmaEngine, StandInWgradDenseEngine, StandInWgradGemmEngine,
+          StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
+          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
           PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineInTurnEngine,
           SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine,
           NormalizationEngine>);
@@ -97,6 +98,8 @@ std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Pr
                        name_of(convolution->type()), "; this engine takes one type")};
   if (convolution != nullptr && convolution->epilogue.moments && !engine.makes_moments())
     return Refusal{"the moments of the result, which this engine does not make"};
+  if (convolution != nullptr && convolution->epilogue.gradient && !engine.takes_gradient())
+    return Refusal{"a normalization's gradient, which this engine does not make"};
   return engine.candidates(problem, device);
 }
 

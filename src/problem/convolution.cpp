@@ -111,6 +111,44 @@ void add_epilogue(ConvolutionProblem& problem, const EpilogueList& list, const T
     check_one_a_channel(*bias, "biasDesc", y, "yDesc");
     problem.bias_stride = make_operand("bias", *bias).strides[1];
   }
+  for (const EpilogueOperation& operation : list) {
+    if (operation.kind != EpilogueOperation::Kind::gradient) continue;
+    const auto strides_of = [&](const std::optional<Tensor>& tensor, const char* name) {
+      if (!tensor) return Dims{};
+      check_given(*tensor, name);
+      check_same_type(*tensor, name, y, "yDesc");
+      check_same_sizes(*tensor, name, y, "yDesc");
+      return make_operand("", *tensor).strides;
+    };
+    problem.norm_x_strides = strides_of(operation.tensor, "normXDesc");
+    problem.norm_residual_strides = strides_of(operation.residual, "normResidualDesc");
+  }
+}
+
+// What a normalization's gradient reads and writes beside the result.
+void add_gradient_operands(std::vector<Operand>& operands, const ConvolutionProblem& p,
+                           const Operand& result) {
+  const NormalizationGradient& gradient = *p.epilogue.gradient;
+  const std::int64_t channels = result.dims[1];
+  const auto of_channels = [&](const char* name, bool written = false) {
+    operands.push_back({name,
+                        compute_type(result.type),
+                        {1, channels, 1, 1, 1},
+                        {0, channels > 1 ? 1 : 0},
+                        written});
+  };
+  operands.push_back({"norm_x", result.type, result.dims, p.norm_x_strides});
+  if (gradient.affine) {
+    of_channels("norm_scale");
+    of_channels("norm_bias");
+  }
+  of_channels("norm_mean");
+  of_channels("norm_deviation");
+  operands.back().positive = true;
+  if (gradient.residual)
+    operands.push_back({"norm_residual", result.type, result.dims, p.norm_residual_strides});
+  of_channels("norm_dscale", true);
+  of_channels("norm_dbias", true);
 }
 
 }  // namespace
@@ -327,6 +365,7 @@ std::vector<Operand> operands_of(const ConvolutionProblem& p) {
                         {channels, channels > 1 ? 1 : 0},
                         true});
   }
+  if (p.epilogue.gradient) add_gradient_operands(operands, p, result);
   operands.push_back(result);
   return operands;
 }
@@ -363,6 +402,13 @@ std::string to_line(const ConvolutionProblem& problem) {
     flags += print_activation(epilogue.activation);
   }
   if (epilogue.moments) flags += "--moments ";
+  if (const auto& gradient = epilogue.gradient) {
+    flags += "--norm-gradient ";
+    if (!gradient->affine) flags += "--no-affine ";
+    if (gradient->residual) flags += "--norm-residual ";
+    if (gradient->activation.mode != KILN_ACTIVATION_IDENTITY)
+      flags += print_activation(gradient->activation);
+  }
   const auto add_strides = [&](const char* flag, const Dims& strides, const Dims& dense) {
     if (strides == dense) return;
     flags += cat(flag, " ", strides[0], ":", strides[1]);
@@ -373,8 +419,11 @@ std::string to_line(const ConvolutionProblem& problem) {
   add_strides("--w-strides", problem.w_strides, nearest.w);
   add_strides("--y-strides", problem.y_strides, nearest.y);
   const bool forward = problem.pass == ConvolutionPass::fprop;
-  if (epilogue.residual)
-    add_strides("--z-strides", problem.z_strides, forward ? nearest.y : nearest.x);
+  const Dims& of_result = forward ? nearest.y : nearest.x;
+  if (epilogue.residual) add_strides("--z-strides", problem.z_strides, of_result);
+  if (epilogue.gradient) add_strides("--norm-x-strides", problem.norm_x_strides, of_result);
+  if (epilogue.gradient && epilogue.gradient->residual)
+    add_strides("--norm-residual-strides", problem.norm_residual_strides, of_result);
 
   ConvolutionLine line;
   line.rank = problem.rank;

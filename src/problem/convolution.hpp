@@ -34,7 +34,8 @@ enum class ConvolutionPass : std::uint8_t { fprop, dgrad, wgrad };
 // t' = t for cross-correlation and the flipped tap for convolution, and elements of x outside the
 // tensor count as zero:
 //   fprop   y = epilogue(alpha * s), and with moments n, m and M2 of each channel of y as stored
-//   dgrad   dx = epilogue(alpha * (gradient of sum of dy * s with respect to x))
+//   dgrad   dx = epilogue(alpha * (gradient of sum of dy * s with respect to x)), likewise; with a
+//           normalization's gradient, in either pass, its sums dscale and dbias too
 //   wgrad   dw = alpha * (gradient of sum of dy * s with respect to w) + beta * dw
 // x, w and y below stand for dx, dw and dy as well: they have the same sizes.
 //
@@ -64,6 +65,8 @@ struct ConvolutionProblem {
   // Strides in elements: {batch or K, channel, depth, height, width}; z's are 0 if there is no z.
   Dims x_strides{}, w_strides{}, y_strides{}, z_strides{};
   std::int64_t bias_stride = 0;  // from one channel's bias to the next; 0 if there is none
+  // Of the tensors that a normalization's gradient reads; 0 if there are none.
+  Dims norm_x_strides{}, norm_residual_strides{};
 
   DataType type() const {
     return pass == ConvolutionPass::dgrad ? y_type : x_type;
@@ -141,7 +144,9 @@ ConvolutionProblem make_pass(ConvolutionPass pass, const ConvolutionSpec& spec, 
 
 // The operands in the order of an execution. fprop: x, w, y; dgrad: w, dy, dx; both with z, bias
 // and "moments", if there are any, before the result; moments are {3, channels} of the compute
-// type: all n, all m, all M2. wgrad: x, dy, dw.
+// type: all n, all m, all M2. wgrad: x, dy, dw. A normalization's gradient has, before the result
+// too, those of a normalization's backward pass that it needs: norm_x, norm_scale, norm_bias,
+// norm_mean, norm_deviation, norm_residual, norm_dscale, norm_dbias.
 std::vector<Operand> operands_of(const ConvolutionProblem& problem);
 
 // The problem in benchdnn's notation, after `kiln conv`'s flags for everything that differs from
@@ -150,7 +155,7 @@ std::vector<Operand> operands_of(const ConvolutionProblem& problem);
 // f16:f16:f32". A tensor that is not dense in the layout adds its strides in elements, outermost
 // first, one for each dimension of the problem's own rank, 0 for dimensions of size 1: "--x-strides
 // 9216:96:12:1". Its flag is --x-strides, --w-strides, --y-strides or --z-strides in every pass
-// (dx has --x-strides).
+// (dx has --x-strides), --norm-x-strides and --norm-residual-strides.
 std::string to_line(const ConvolutionProblem& problem);
 
 }  // namespace kiln

@@ -25,6 +25,11 @@ ConvolutionEpilogue make_epilogue(const EpilogueList& list) {
       fail(KILN_STATUS_NOT_SUPPORTED, "epilogue operation ", i,
            " follows the moments; expected the moments last, as they are those of what is stored");
     }
+    if (out.gradient) {
+      fail(KILN_STATUS_NOT_SUPPORTED, "epilogue operation ", i,
+           " follows a normalization's gradient; expected the gradient last, as its sums are those "
+           "of what is stored");
+    }
     switch (operation.kind) {
       case Kind::bias:
         once(out.bias, i, "bias");
@@ -49,13 +54,25 @@ ConvolutionEpilogue make_epilogue(const EpilogueList& list) {
         break;
       }
       case Kind::moments: out.moments = true; break;
+      case Kind::gradient:
+        if (active) {
+          fail(KILN_STATUS_NOT_SUPPORTED, "epilogue operation ", i,
+               " is a normalization's gradient after an activation; expected bias and residual "
+               "alone before it");
+        }
+        out.gradient = {operation.affine, operation.residual.has_value(),
+                        make_activation(operation.activation)};
+        break;
     }
   }
   return out;
 }
 
-bool has_operand(const EpilogueOperation& operation) {
-  return operation.tensor || operation.kind == Kind::moments;
+std::size_t operands_of(const EpilogueOperation& operation) {
+  // x, mean, deviation, dscale and dbias; scale and bias; the residual.
+  if (operation.kind == Kind::gradient)
+    return 5 + (operation.affine ? 2 : 0) + (operation.residual ? 1 : 0);
+  return operation.tensor || operation.kind == Kind::moments ? 1 : 0;
 }
 
 const Tensor* tensor_of(const EpilogueList& list, Kind kind) {

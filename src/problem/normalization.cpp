@@ -68,7 +68,8 @@ NormalizationProblem make_forward(NormalizationPass pass, const NormalizationSpe
   return problem;
 }
 
-constexpr const char* pass_names[] = {"fwd", "inference", "apply", "bwd", "moments", "combine"};
+constexpr const char* pass_names[] = {"fwd",      "inference", "apply",  "bwd",
+                                      "gradient", "moments",   "combine"};
 
 // That of the innermost dimension.
 std::int64_t stride_of(std::int64_t size) { return size > 1 ? 1 : 0; }
@@ -128,6 +129,18 @@ NormalizationProblem make_normalization_backward(const NormalizationSpec& spec, 
   return problem;
 }
 
+NormalizationProblem make_normalization_gradient(const NormalizationSpec& spec, const Tensor& x,
+                                                 const Tensor* residual, const Tensor& dy,
+                                                 const Tensor& dx) {
+  std::vector<Named> tensors{{&x, "xDesc", false, &NormalizationProblem::x_strides}};
+  add_residual(tensors, residual);
+  tensors.push_back({&dy, "dyDesc", false, &NormalizationProblem::dy_strides});
+  tensors.push_back({&dx, "dxDesc", true, &NormalizationProblem::dx_strides});
+  NormalizationProblem problem = make(NormalizationPass::gradient, spec, tensors);
+  problem.residual = residual != nullptr;
+  return problem;
+}
+
 NormalizationProblem make_normalization_moments(const Tensor& x) {
   NormalizationSpec spec;
   spec.affine = false;
@@ -157,7 +170,7 @@ NormalizationProblem make_normalization_combine(const NormalizationSpec& spec, D
 
 std::vector<Operand> operands_of(const NormalizationProblem& p) {
   using Pass = NormalizationPass;
-  const bool backward = p.pass == Pass::backward;
+  const bool backward = p.pass == Pass::backward || p.pass == Pass::gradient;
   const std::int64_t channels = p.dims[1];
   const Operand moments{"moments",
                         p.parameter_type(),
@@ -208,7 +221,8 @@ std::vector<Operand> operands_of(const NormalizationProblem& p) {
   all.push_back({"dy", p.type, p.dims, p.dy_strides, false, true});
   all.push_back(of_channels(p, "dscale", true));
   all.push_back(of_channels(p, "dbias", true));
-  if (p.residual) all.push_back({"dresidual", p.type, p.dims, p.dresidual_strides, true});
+  if (p.residual && p.pass == Pass::backward)
+    all.push_back({"dresidual", p.type, p.dims, p.dresidual_strides, true});
   all.push_back({"dx", p.type, p.dims, p.dx_strides, true});
   return all;
 }

@@ -14,6 +14,7 @@ enum class NormalizationPass : std::uint8_t {
   inference,
   apply,
   backward,
+  gradient,
   moments,
   combine
 };
@@ -31,6 +32,8 @@ enum class NormalizationPass : std::uint8_t {
 //   g,
 //               dx = alpha * scale * s * (g - dbias / n - (x - m) s * dscale / n) + beta * dx; or,
 //               frozen, alpha * scale * s * g + beta * dx, as m and s do not depend on x
+//   gradient    the first half of backward: dx = g, rounded to its type, and dbias and dscale of
+//               these g; relu's g is dy unless p <= 0, and 0 then
 //   moments     n, m and M2 of each channel
 //   combine     those of all parts of a batch from those of each, and what training makes of them
 // alpha, beta and factor are arguments of an execution; factor is its alpha2.
@@ -79,6 +82,11 @@ NormalizationProblem make_normalization_backward(const NormalizationSpec& spec, 
                                                  const Tensor* residual, const Tensor& dy,
                                                  const Tensor* dresidual, const Tensor& dx);
 
+// What comes before the sums are known. residual may be null.
+NormalizationProblem make_normalization_gradient(const NormalizationSpec& spec, const Tensor& x,
+                                                 const Tensor* residual, const Tensor& dy,
+                                                 const Tensor& dx);
+
 // x has at least two dimensions.
 NormalizationProblem make_normalization_moments(const Tensor& x);
 // Of `parts` moments of `channels` channels of a tensor of `type`.
@@ -90,6 +98,7 @@ NormalizationProblem make_normalization_combine(const NormalizationSpec& spec, D
 //   inference   x, scale, bias, mean, variance, residual, y
 //   apply       x, scale, bias, mean, deviation, residual, y
 //   backward    x, scale, bias, mean, deviation, residual, dy, dscale, dbias, dresidual, dx
+//   gradient    x, scale, bias, mean, deviation, residual, dy, dscale, dbias, dx
 //   moments     x, moments
 //   combine     parts, running_mean, running_variance, mean, deviation, moments
 // "deviation" is s, the inverse deviation. Those of a channel are dense, in parameter_type(), and

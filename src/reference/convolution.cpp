@@ -3,7 +3,8 @@
 // Padding is zeros that are multiplied: of a NaN or an infinity they make a NaN. So are, in a data
 // gradient, the zeros around dy. What lies between two elements of dy there, because of a stride,
 // is no factor of any product.
-#include "problem/result_moments.hpp"
+#include "core/text.hpp"
+#include "problem/result_pass.hpp"
 #include "reference/convolution_sum.hpp"
 #include "reference/element.hpp"
 
@@ -112,16 +113,38 @@ struct Convolution {
   }
 };
 
+// A normalization's gradient of the results without it, or, where there are none, its sums.
+std::vector<Expected> with_gradient(const ConvolutionProblem& problem,
+                                    const std::vector<Operand>& operands, const Request& request,
+                                    std::vector<Expected>* results) {
+  const NormalizationProblem pass = gradient_of_result(problem);
+  std::vector<const void*> own;
+  std::size_t asked = 0;
+  for (const Operand& operand : operands_of(pass)) {
+    const std::string name = cat("norm_", operand.name);
+    if (name == operands[request.result].name) asked = own.size();
+    const void* const found = memory_of(operands, request, name);
+    own.push_back(found != nullptr ? found : request.operands.back());
+  }
+  if (results == nullptr)
+    return expect(pass, Request{request.scalars, own, request.indices, request.threads, asked});
+  take_gradient(pass, {request.scalars, own, request.indices, request.threads, own.size() - 1},
+                *results);
+  return std::move(*results);
+}
+
 }  // namespace
 
 std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& request) {
   const std::vector<Operand> operands = operands_of(problem);
   const Operand& result = operands.back();
-  if (request.result + 1 != operands.size()) {  // the moments
+  const bool of_stored = request.result + 1 != operands.size();
+  if (of_stored && problem.epilogue.moments) {
     const void* const own[] = {request.operands.back(), request.operands[request.result]};
     return expect(moments_of_result(problem),
                   Request{request.scalars, own, request.indices, request.threads, 1});
   }
+  if (of_stored) return with_gradient(problem, operands, request, nullptr);
   const void* const z =
       problem.epilogue.residual ? memory_of(operands, request, "z") : request.operands.back();
   const Dims& z_strides = problem.epilogue.residual ? problem.z_strides : result.strides;
@@ -154,6 +177,7 @@ std::vector<Expected> expect(const ConvolutionProblem& problem, const Request& r
                       residual, added);
     });
   });
+  if (problem.epilogue.gradient) return with_gradient(problem, operands, request, &out);
   return out;
 }
 

@@ -66,6 +66,8 @@ class Reference {
       if (name == "residual") residual_ = i;
       if (name == "dy") dy_ = i;
     }
+    // The sums are those of what was stored.
+    summed_ = p_.pass == NormalizationPass::gradient ? operands_.size() - 1 : dy_;
   }
 
   Channel channel(std::int64_t c) const {
@@ -89,6 +91,11 @@ class Reference {
         out.mean = {of_channel("mean", c, 0), 0};
         out.deviation = {of_channel("deviation", c, 0), 0};
         take_sums(out, c);
+        break;
+      case NormalizationPass::gradient:
+        out.mean = {of_channel("mean", c, 0), 0};
+        out.deviation = {of_channel("deviation", c, 0), 0};
+        if (request_.result + 1 < operands_.size()) take_sums(out, c);
         break;
     }
     return out;
@@ -126,12 +133,34 @@ class Reference {
     if (name == "dscale") return expected(channel.dscale);
     if (name == "dbias") return expected(channel.dbias);
     if (name == "dresidual") return expected(gradient(index, channel));
+    if (p_.pass == NormalizationPass::gradient) return expected(gradient(index, channel));
     const Near own = name == "dx" ? dx(index, channel) : y(index, channel);
     const Real alpha = request_.scalars.alpha, beta = request_.scalars.beta;
     const Real before = beta == 0 ? 0 : beta * element(request_.result, index);
     return expected(
         {alpha * own.value + before,
          std::fabs(alpha) * own.off + 4 * u_ * (std::fabs(alpha * own.value) + std::fabs(before))});
+  }
+
+  // What becomes of a gradient at element i that is to be `dy`, before it is rounded.
+  Expected gradient_of(const Expected& dy, std::int64_t i, const Channel& c) const {
+    const Near slope = slope_at(i, c);
+    const double size = static_cast<double>(std::fabs(slope.value)),
+                 off = static_cast<double>(slope.off);
+    const Format format = format_of(p_.type);
+    const auto times = [&](double value) {
+      return passes_or_not() && slope.value == 0 ? 0 : static_cast<double>(slope.value) * value;
+    };
+    Expected out;
+    out.value = times(dy.value);
+    if (dy.without_padding) out.without_padding = times(*dy.without_padding);
+    const double rounded = dy.allowed +
+                           format.unit_roundoff() * (std::fabs(dy.value) + dy.allowed) +
+                           format.smallest() / 2;
+    out.allowed = size * rounded + off * (std::fabs(dy.value) + rounded) +
+                  static_cast<double>(u_) * std::fabs(out.value);
+    out.scale = std::max(size, off) * dy.scale + static_cast<double>(tiny_);
+    return out;
   }
 
   // The channel of element `index` of the result.
@@ -257,11 +286,24 @@ class Reference {
     return out;
   }
 
+  // A gradient stays as it is or becomes 0, whatever it is: a convolution's relu.
+  bool passes_or_not() const {
+    return p_.pass == NormalizationPass::gradient && activation_.mode == KILN_ACTIVATION_RELU;
+  }
+
   Near gradient(std::int64_t i, const Channel& c) const {
     const Real dy = element(dy_, i);
-    if (activation_.mode == KILN_ACTIVATION_IDENTITY) return {dy, 0};
+    const Near slope = slope_at(i, c);
+    if (passes_or_not() && slope.value == 0) return {0, slope.off * std::fabs(dy)};
+    return {slope.value * dy, slope.off * std::fabs(dy) + u_ * std::fabs(slope.value * dy)};
+  }
+
+  // The activation's derivative.
+  Near slope_at(std::int64_t i, const Channel& c) const {
+    if (activation_.mode == KILN_ACTIVATION_IDENTITY) return {1, 0};
     const Near p = before(i, c);
     Near slope = around(p, [&](Real at) -> Real {
+      if (passes_or_not()) return at <= 0 ? 0 : 1;
       return within(p_.parameter_type(), activation_gradient(activation_, static_cast<double>(at)));
     });
     if (is_piecewise_linear(activation_.mode)) {
@@ -274,14 +316,14 @@ class Reference {
                             : std::fabs(slope.value);
       slope.off += brief * size + 32 * u_ + 8 * tiny_;
     }
-    return {slope.value * dy, slope.off * std::fabs(dy) + u_ * std::fabs(slope.value * dy)};
+    return slope;
   }
 
   void take_sums(Channel& out, std::int64_t c) const {
     Near sum, products;
     Real size = 0, product_size = 0;
     for_each(c, [&](std::int64_t i) {
-      const Near g = gradient(i, out);
+      const Near g = summed_ == dy_ ? gradient(i, out) : Near{element(summed_, i), 0};
       const Real d = element(x_, i) - out.mean.value;
       sum.value += g.value, sum.off += g.off, size += std::fabs(g.value);
       products.value += g.value * d;
@@ -321,14 +363,13 @@ class Reference {
   std::vector<Operand> operands_;
   Activation activation_;
   Real u_, tiny_;
-  std::size_t x_ = 0, residual_ = 0, dy_ = 0;
+  std::size_t x_ = 0, residual_ = 0, dy_ = 0, summed_ = 0;
 };
 
-}  // namespace
-
-std::vector<Expected> expect(const NormalizationProblem& problem, const Request& request) {
-  const Reference reference(problem, request);
-  // Every channel that is asked for, once.
+// Calls body(i, channel) for each element that is asked for, with what its channel has.
+template <class Body>
+void with_channels(const Reference& reference, const Request& request, const Body& body) {
+  // Every channel, once.
   const std::size_t count = request.indices.size();
   std::vector<std::int64_t> channel_of(count);
   for (std::size_t i = 0; i < count; ++i) channel_of[i] = reference.channel_of(request.indices[i]);
@@ -340,12 +381,29 @@ std::vector<Expected> expect(const NormalizationProblem& problem, const Request&
   parallel(
       static_cast<std::int64_t>(asked.size()), request.threads,
       [&](std::int64_t i) { channels[i] = reference.channel(asked[i]); }, 1);
-  std::vector<Expected> out(count);
   parallel(static_cast<std::int64_t>(count), request.threads, [&](std::int64_t i) {
     const auto at = std::lower_bound(asked.begin(), asked.end(), channel_of[i]) - asked.begin();
-    out[i] = reference.of(request.indices[i], channels[at]);
+    body(i, channels[at]);
+  });
+}
+
+}  // namespace
+
+std::vector<Expected> expect(const NormalizationProblem& problem, const Request& request) {
+  const Reference reference(problem, request);
+  std::vector<Expected> out(request.indices.size());
+  with_channels(reference, request, [&](std::int64_t i, const Channel& channel) {
+    out[i] = reference.of(request.indices[i], channel);
   });
   return out;
+}
+
+void take_gradient(const NormalizationProblem& problem, const Request& request,
+                   std::vector<Expected>& gradients) {
+  const Reference reference(problem, request);
+  with_channels(reference, request, [&](std::int64_t i, const Channel& channel) {
+    gradients[i] = reference.gradient_of(gradients[i], request.indices[i], channel);
+  });
 }
 
 double terms_of_output(const NormalizationProblem& problem) {

@@ -31,9 +31,10 @@ struct Expected {
 
 // The outputs at `indices` (dense numbers of the result's elements). operands: the memory of every
 // operand, in the order and layout of operands_of(problem), results as they were before: the last
-// one is read if beta is not 0. A convolution's moments are those of its result as it was stored,
-// so for them the last one is as it is afterwards. 0 threads: as many as the machine has. result:
-// the number of the operand whose elements are asked for; -1: the last one.
+// one is read if beta is not 0. A convolution's moments and a gradient's sums are those of its
+// result as it was stored, so for them the last one is as it is afterwards. 0 threads: as many as
+// the machine has. result: the number of the operand whose elements are asked for; -1: the last
+// one.
 std::vector<Expected> expect(const Problem& problem, const Scalars& scalars,
                              std::span<const void* const> operands,
                              std::span<const std::int64_t> indices, int threads = 0,
@@ -58,6 +59,11 @@ std::vector<Expected> expect(const SoftmaxProblem& problem, const Request& reque
 std::vector<Expected> expect(const PointwiseProblem& problem, const Request& request);
 std::vector<Expected> expect(const ReductionProblem& problem, const Request& request);
 std::vector<Expected> expect(const NormalizationProblem& problem, const Request& request);
+
+// `gradients`, before they are rounded to dy's type, become what NormalizationPass::gradient makes
+// of them. dy's own memory is not read.
+void take_gradient(const NormalizationProblem& problem, const Request& request,
+                   std::vector<Expected>& gradients);
 
 double terms_of_output(const ConvolutionProblem& problem);
 double terms_of_output(const LocalProblem& problem);

@@ -421,4 +421,42 @@ BOOST_AUTO_TEST_CASE(an_epilogue_with_moments) {
       KILN_STATUS_BAD_PARAM, "epilogue[0] is a span of 5 elements; expected at least 6");
 }
 
+// dx = w dy = {2, 4, -2, 6}, p = x - 2 = {-1, 0, 1, 2}: what passes relu is {0, 0, -2, 6}.
+BOOST_AUTO_TEST_CASE(an_epilogue_with_the_gradient_of_a_normalization) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor x(nchw, f32, {1, 1, 2, 2});
+  const kiln::FilterDescriptor w(nchw, f32, {1, 1, 1, 1});
+  const kiln::ConvolutionDescriptor convolution(kiln::ConvolutionFields{});
+  const kiln::ActivationDescriptor relu(KILN_ACTIVATION_RELU);
+  kiln::NormalizationDescriptor::Fields fields;
+  fields.affine = false;
+  fields.activation = &relu;
+  const kiln::NormalizationDescriptor norm(fields);
+  const kiln::Epilogue epilogue = kiln::Epilogue().normalization_gradient(norm, x);
+  const test::Buffer<float> dy({1, 2, -1, 3}), ws({2}), xs({1, 2, 3, 4}), mean({2}), deviation({1}),
+      dscale({9}), dbias({9}), dx(std::vector<float>(4, 9));
+  using Operation = kiln::ConvolutionTransposedEpilogue;
+  Operation plan(handle,
+                 {.x = x, .w = w, .convolution = convolution, .epilogue = epilogue, .y = x});
+  plan.finalize();
+  plan.execute(handle,
+               {.x = dy.data(),
+                .w = ws.data(),
+                .epilogue = {xs.data(), mean.data(), deviation.data(), dscale.data(), dbias.data()},
+                .y = dx.data()});
+  BOOST_TEST(dx.read() == std::vector<float>({0, 0, -2, 6}), boost::test_tools::per_element());
+  BOOST_TEST(dbias.read() == std::vector<float>({4}), boost::test_tools::per_element());
+  BOOST_TEST(dscale.read() == std::vector<float>({10}), boost::test_tools::per_element());
+  const std::array<float, 3> few{};
+  throws(
+      [&] {
+        plan.execute(handle, {.x = dy.data(),
+                              .w = ws.data(),
+                              .epilogue = {std::span(few), mean.data(), deviation.data(),
+                                           dscale.data(), dbias.data()},
+                              .y = dx.data()});
+      },
+      KILN_STATUS_BAD_PARAM, "epilogue[0] is a span of 3 elements; expected at least 4");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

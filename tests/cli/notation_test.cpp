@@ -131,6 +131,9 @@ BOOST_AUTO_TEST_CASE(types_and_layouts_of_the_command_line) {
       {"conv", "--bias --residual --act elu --coef 0.1 mb3_ic4ih9_oc6_kh3"},
       {"conv", "--act silu --residual-last mb3_ic4ih9_oc6_kh3"},
       {"conv", "--dt f16:f16:f32 --bias --act relu --moments mb3_ic4ih9_oc6_kh3"},
+      {"conv",
+       "--dir dgrad --residual --norm-gradient --no-affine --norm-residual --act silu "
+       "--norm-x-strides 500:1:40:5 mb3_ic4ih9_oc6_kh3"},
       {"conv", "--bias --bias-stride 3 mb3_ic4ih9_oc6_kh3"},
       {"conv", "--bias --bias-stride 0 --dir dgrad mb3_ic4ih9_oc6_kh3"},
       {"conv", "--dir dgrad --bias --residual --act relu mb3_ic4ih9_oc6_kh3sh2"},

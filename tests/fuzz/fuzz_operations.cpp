@@ -119,11 +119,15 @@ class Scene {
     kilnEpilogueDescriptor_t list = nullptr;
     require(succeeded(kilnCreateEpilogueDescriptor(&list)));
     const int count = in.byte() % 5;
-    for (int i = 0; i < count; ++i) switch (in.byte() % 5) {
+    for (int i = 0; i < count; ++i) switch (in.byte() % 6) {
         case 0: succeeded(kilnAddEpilogueBias(list, tensors[1])); break;
         case 1: succeeded(kilnAddEpilogueResidual(list, tensors[2])); break;
         case 2: succeeded(kilnAddEpilogueResidual(list, nullptr)); break;
         case 3: succeeded(kilnAddEpilogueActivation(list, activation_)); break;
+        case 4:
+          succeeded(kilnAddEpilogueNormalizationGradient(
+              list, norm_, tensors[1], in.byte() % 2 == 0 ? nullptr : tensors[2]));
+          break;
         default: require(succeeded(kilnAddEpilogueMoments(list)));
       }
     const kilnStatus_t status =

@@ -2,77 +2,26 @@
 // one tap, channels-first ones (PLANAR). A matrix product: TMA loads the operands into shared
 // memory (loads.cuh), wgmma reads them there, and TMA stores the results (output.cuh).
 //
-// Long sums are promoted every PROMOTE steps, because the tensor cores round toward zero. Promotion
-// is rare, so the promoted sums are kept in local memory.
-//
 // A block has one warpgroup that issues copies and CONSUMERS that multiply. There is one persistent
 // block for each multiprocessor; it takes tiles (tile.cuh) in turn, so that a tile's results are
 // stored while the next one's operands are loaded.
-#include "conv/dense/loads.cuh"
-#include "conv/dense/output.cuh"
-#include "conv/dense/products.cuh"
-#include "target/shared_memory.cuh"
-#include "target/step.cuh"
+#include "conv/dense/consume.cuh"
 
-device_inline void consume(const Params& params, Sums& sums, unsigned char* memory,
-                           Barriers& barriers) {
-  const u32 group = thread_x() / 128 - 1;
-  const bool first_lane = thread_x() % 32 == 0;
-  Store store(params.common, memory + SLABS_AT + group * (SLABS * SLAB_BYTES),
-              barriers.residual[group], group);
-  StepsOf<LEFT_IN_WORDS>::Type products(memory, group);
-  Ring ring(0);
-  const u32 tiles = params.common.tiles[PHASES - 1];
-#pragma unroll 1
-  for (u32 number = block_x(); number < tiles; number += grid_x()) {
-    const Tile tile(number, params.common);
-    const int steps = tile.steps();
-    bool promoted = false;  // whether promoted sums exist
-    int step = 0;
-#pragma unroll 1
-    while (step < steps) {
-      const int first = step;
-      const int end = PROMOTE > 0 && first + PROMOTE < steps ? first + PROMOTE : steps;
-      int before = 0;  // the stage of the previous step
-#pragma unroll 1
-      for (; step < end; ++step) {
-        barriers.landed[ring.stage].wait(ring.parity);
-        products.multiply(sums, ring.stage, step > first);
-        if (first_lane && step > first) barriers.free[before].arrive();
-        before = ring.stage;
-        ring.advance();
-      }
-      products.settle();
-      if (first_lane) barriers.free[before].arrive();
-      if constexpr (PROMOTE > 0) {
-        if (promoted) sums.add_held();
-        if (step < steps) sums.hold();
-        promoted = true;
-      }
-    }
-    store_tile<0>(store, sums, params, tile, group);
+class StoredTile {
+  const Params& params_;
+  u32 group_;
+
+ public:
+  using Loads = NoLoads;
+  device_inline StoredTile(const Params& params, unsigned char*, u32 group)
+      : params_(params), group_(group) {}
+  device_inline void store(Store& store, const Sums& sums, const Tile& tile, Ring&,
+                           Barriers&) const {
+    store_tile<0>(store, sums, params_, tile, group_);
   }
-  store.finish();
-}
+  device_inline void leave() const {}
+};
 
 KILN_BEGINS_STEP;
 
-KILN_KERNEL(dense_wgmma, THREADS, 1, Params, params) {
-  Sums sums;
-  sums.declare();
-  unsigned char* const memory = shared_array<unsigned char, BARRIERS_AT>(0);
-  Barriers& barriers = *shared_array<Barriers, 1>(BARRIERS_AT);
-  if (thread_x() == 0) {
-    barriers.init();
-    for (int i = 0; i < MAPS; ++i) prefetch_map(params.maps[i]);
-  }
-  block_barrier();
-  begin_step();
-  if (thread_x() < 128) {
-    give_registers<PRODUCER_REGISTERS>();
-    if (thread_x() == 0) produce(params, memory, barriers);
-  } else {
-    take_registers<CONSUMER_REGISTERS>();
-    consume(params, sums, memory, barriers);
-  }
-}
+KILN_KERNEL(dense_wgmma, THREADS, 1, Params, params) { run_block<StoredTile>(params, params); }

@@ -38,7 +38,17 @@ device_inline void load_planar(unsigned char* to, const TensorMap& map, Mbarrier
   }
 }
 
-device_inline void produce(const Params& params, unsigned char* memory, Barriers& barriers) {
+// Of tiles whose results need no copies of their own.
+struct NoLoads {
+  template <class AllParams>
+  device_inline NoLoads(const AllParams&, unsigned char*, Barriers&) {}
+  device_inline void operator()(const Tile&, Ring&) const {}
+};
+
+// more(tile, ring): the steps that follow a tile's operands.
+template <class Loads>
+device_inline void produce(const Params& params, unsigned char* memory, Barriers& barriers,
+                           const Loads& more) {
   Ring ring(1);
   const u32 tiles = params.common.tiles[PHASES - 1];
 #pragma unroll 1
@@ -85,5 +95,6 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
             ring.advance();
           }
         }
+    more(tile, ring);
   }
 }

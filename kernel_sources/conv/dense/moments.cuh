@@ -7,6 +7,7 @@
 // case has bank conflicts.
 #pragma once
 
+#include "conv/dense/loads.cuh"
 #include "conv/dense/output.cuh"
 #include "conv/moments/partial.cuh"
 
@@ -29,6 +30,7 @@ class TileMoments {
                     CONSUMERS * SLABS * SLAB_BYTES,
                 "they are exchanged where the slabs were");
 
+  const MomentsParams& params_;
   unsigned char* slabs_;  // of all warpgroups
   u32 group_, pixels_;    // pixels of the whole output
   int lane_, warp_, slab_ = 0;
@@ -37,34 +39,24 @@ class TileMoments {
   u32 n_ = 0;  // elements of each row so far
 
  public:
-  device_inline TileMoments(const DenseParams& params, unsigned char* slabs, u32 group)
-      : slabs_(slabs),
+  using Loads = NoLoads;
+
+  device_inline TileMoments(const MomentsParams& params, unsigned char* memory, u32 group)
+      : params_(params),
+        slabs_(memory + SLABS_AT),
         group_(group),
-        pixels_(params.images * static_cast<u32>(OUT_O[0] * OUT_P[0] * OUT_Q[0])),
+        pixels_(params.dense.common.images * static_cast<u32>(OUT_O[0] * OUT_P[0] * OUT_Q[0])),
         lane_(static_cast<int>(thread_x() % 32)),
         warp_(static_cast<int>(thread_x() / 32 % 4)),
-        waits_(SLABS == 1 && params.beta != 0) {}
+        waits_(SLABS == 1 && params.dense.common.beta != 0) {}
 
   // Stores the sums of a tile, and adds what is stored to the moments.
-  template <int L>
-  device_inline void store_tile(Store& store, const Sums& sums, const Params& params,
-                                const Tile& tile) {
-    const int left = static_cast<int>(group_) * GROUP_ROWS + L * 64;
-    // The tensor's pixels from the slab's first one on.
-    const u32 first = tile.first_pixel + static_cast<u32>(PIXELS_LEFT ? left : 0);
-    const int there = first < pixels_ ? static_cast<int>(at_most_512(pixels_ - first)) : 0;
-    if constexpr (PIXELS_LEFT) {
-      store_lines_of<L, 0>(store, sums, params, tile, left, there);
-    } else {
-      store.template store<L, 0, BLOCK_RIGHT / 8>(sums, OutputPlace(params, tile, left, 0), true);
-      add_slab<L>(there);
-    }
-    if constexpr (PIXELS_LEFT || L + 1 == LEFT) n_ += lines_of(there);
-    if constexpr (L + 1 < LEFT) store_tile<L + 1>(store, sums, params, tile);
+  device_inline void store(Store& store, const Sums& sums, const Tile& tile, Ring&, Barriers&) {
+    store_tile<0>(store, sums, params_.dense, tile);
   }
 
   // Leaves the block's moments in the workspace. All slabs have been stored.
-  device_inline void leave(void* partials) {
+  device_inline void leave() {
     auto* const exchange = reinterpret_cast<PartialMoments*>(slabs_);
     auto* const counts = reinterpret_cast<u32*>(exchange + WALKERS * TILE_ROWS);
     named_barrier<128 * CONSUMERS>(1 + CONSUMERS);
@@ -81,7 +73,7 @@ class TileMoments {
     if (word == 0 && (PIXELS_LEFT || (group_ == 0 && warp_ == 0))) counts[walker] = n_;
     named_barrier<128 * CONSUMERS>(1 + CONSUMERS);
     const u32 part = block_x() / ROW_TILES, column = block_x() % ROW_TILES;
-    auto* const to = static_cast<PartialMoments*>(partials) +
+    auto* const to = static_cast<PartialMoments*>(params_.partials) +
                      static_cast<u64>(part * ROW_TILES + column) * TILE_ROWS;
 #pragma unroll 1
     for (int i = static_cast<int>(thread_x()) - 128; i < TILE_ROWS; i += 128 * CONSUMERS)
@@ -90,6 +82,23 @@ class TileMoments {
 
  private:
   device_inline static u32 at_most_512(u32 pixels) { return pixels < 512 ? pixels : 512; }
+
+  template <int L>
+  device_inline void store_tile(Store& store, const Sums& sums, const Params& params,
+                                const Tile& tile) {
+    const int left = static_cast<int>(group_) * GROUP_ROWS + L * 64;
+    // The tensor's pixels from the slab's first one on.
+    const u32 first = tile.first_pixel + static_cast<u32>(PIXELS_LEFT ? left : 0);
+    const int there = first < pixels_ ? static_cast<int>(at_most_512(pixels_ - first)) : 0;
+    if constexpr (PIXELS_LEFT) {
+      store_lines_of<L, 0>(store, sums, params, tile, left, there);
+    } else {
+      store.template store<L, 0, BLOCK_RIGHT / 8>(sums, OutputPlace(params, tile, left, 0), true);
+      add_slab<L>(there);
+    }
+    if constexpr (PIXELS_LEFT || L + 1 == LEFT) n_ += lines_of(there);
+    if constexpr (L + 1 < LEFT) store_tile<L + 1>(store, sums, params, tile);
+  }
 
   template <int L, int SET>
   device_inline void store_lines_of(Store& store, const Sums& sums, const Params& params,

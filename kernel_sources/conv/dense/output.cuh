@@ -57,11 +57,16 @@ struct OutputPlace {
     }
   }
   device_inline void load(unsigned char* slab, Mbarrier& landed) const {
-    const TensorMap& map = params.maps[residual_map(row_phase())];
+    load_from(params.maps[residual_map(row_phase())], RESIDUAL ? Z_IN_LINE : OUT_IN_LINE, slab,
+              landed);
+  }
+  // From a tensor of the output's sizes; in_line: one stride leads from each pixel to the next.
+  device_inline void load_from(const TensorMap& map, bool in_line, unsigned char* slab,
+                               Mbarrier& landed) const {
     if constexpr (PLANAR) {
       const int at[3] = {static_cast<int>(pixel), row, image};
       bulk_load(slab, map, landed, at);
-    } else if (RESIDUAL ? Z_IN_LINE : OUT_IN_LINE) {
+    } else if (in_line) {
       const int at[2] = {row_in_phase(), static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);
     } else {

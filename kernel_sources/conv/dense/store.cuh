@@ -61,6 +61,20 @@ class Store {
     else
       by_copy_engine<L, FIRST, END>(slab, sums, place, any);
   }
+  // By the copy engine. `added`: what beta scales, arranged as in a slab; null: nothing. turn(slab)
+  // comes before the slab is stored: each warp may change the lines that it wrote itself.
+  template <int L, int FIRST, int END, class Sums, class Place, class Turn>
+  device_inline void store_turned(const Sums& sums, const Place& place, const unsigned char* added,
+                                  const Turn& turn) {
+    unsigned char* const slab = slabs_ + slab_ * SLAB_BYTES;
+    if (++slab_ == SLABS) slab_ = 0;
+    if (thread_x() % 128 == 0) bulk_wait_read<SLABS - 1>();  // the slab's last store
+    named_barrier<128>(1 + group_);
+    put<L, FIRST, END>(sums, slab, added, place.row, true, added != nullptr);
+    warp_barrier();
+    turn(slab);
+    send(slab, place);
+  }
   // Must be called before the block exits.
   device_inline void finish() {
     if (thread_x() % 128 == 0) bulk_wait_read<0>();
@@ -86,10 +100,16 @@ class Store {
     } else {
       named_barrier<128>(1 + group_);
     }
-    put<L, FIRST, END>(sums, slab, place.row, any, has_residual);
+    put<L, FIRST, END>(sums, slab, slab, place.row, any, has_residual);
+    send(slab, place);
+  }
+
+  // Starts the copy engine's store of a slab that the warpgroup has written.
+  template <class Place>
+  device_inline void send(unsigned char* slab, const Place& place) const {
     show_to_copy_engine();
     named_barrier<128>(1 + group_);
-    if (first_thread) {
+    if (thread_x() % 128 == 0) {
       each_block(slab, place, [](const unsigned char* block, const Place& at) { at.store(block); });
       bulk_commit();
     }
@@ -104,7 +124,7 @@ class Store {
       each_block(slab, place, [](unsigned char* block, const Place& at) { at.load(block); });
       named_barrier<128>(1 + group_);
     }
-    put<L, FIRST, END>(sums, slab, place.row, any, has_residual);
+    put<L, FIRST, END>(sums, slab, slab, place.row, any, has_residual);
     named_barrier<128>(1 + group_);
     each_block(slab, place, [](const unsigned char* block, const Place& at) { at.store(block); });
   }
@@ -116,19 +136,20 @@ class Store {
       f(slab + block * SLAB_BLOCK_BYTES, place);
   }
 
+  // The residual is at `from`, arranged as in the slab, which it may be.
   template <int L, int FIRST, int END, class Sums>
-  device_inline void put(const Sums& sums, unsigned char* slab, int row, bool any,
-                         bool has_residual) {
+  device_inline void put(const Sums& sums, unsigned char* slab, const unsigned char* from, int row,
+                         bool any, bool has_residual) {
     if constexpr (sizeof(element_t) == 2)
-      put_pairs<element_t, L, FIRST, FIRST, END>(sums, slab, row, any, has_residual);
+      put_pairs<element_t, L, FIRST, FIRST, END>(sums, slab, from, row, any, has_residual);
     else
-      put_words<L, FIRST, FIRST, END>(sums, slab, row, any, has_residual);
+      put_words<L, FIRST, FIRST, END>(sums, slab, from, row, any, has_residual);
   }
 
   // f32: writes each sum of a product by itself.
   template <int L, int R, int FIRST, int END, class Sums>
-  device_inline void put_words(const Sums& sums, unsigned char* slab, int row, bool any,
-                               bool has_residual) {
+  device_inline void put_words(const Sums& sums, unsigned char* slab, const unsigned char* from,
+                               int row, bool any, bool has_residual) {
     const int lane = static_cast<int>(thread_x() % 32),
               warp = static_cast<int>(thread_x() / 32 % 4);
     float four[4];
@@ -140,32 +161,34 @@ class Store {
       const int of_row = PIXELS_LEFT ? right : left, line = LINES_LEFT ? left : right,
                 in_line = LINES_LEFT ? right : left;
       const int word = in_line % SLAB_LINE;
-      auto* const at = reinterpret_cast<output_t*>(slab + in_line / SLAB_LINE * SLAB_BLOCK_BYTES +
-                                                   place_in_block(line, word / 4) + word % 4 * 4);
-      const compute_t z_value = has_residual ? to_compute(*at) : compute_t(0);
-      *at =
+      const int at =
+          in_line / SLAB_LINE * SLAB_BLOCK_BYTES + place_in_block(line, word / 4) + word % 4 * 4;
+      const compute_t z_value =
+          has_residual ? to_compute(*reinterpret_cast<const output_t*>(from + at)) : compute_t(0);
+      *reinterpret_cast<output_t*>(slab + at) =
           epilogue_.finish(MAY_LACK_TAPS && !any ? 0.0f : four[i], bias_of(row + of_row), z_value);
     }
-    if constexpr (R + 1 < END) put_words<L, R + 1, FIRST, END>(sums, slab, row, any, has_residual);
+    if constexpr (R + 1 < END)
+      put_words<L, R + 1, FIRST, END>(sums, slab, from, row, any, has_residual);
   }
 
   // 16 bits: writes two products as four 8x8 matrices (stmatrix). Lane l gives the address of line
   // l % 8 of matrix l / 8.
   template <class T, int L, int R, int FIRST, int END, class Sums>
-  device_inline void put_pairs(const Sums& sums, unsigned char* slab, int row, bool any,
-                               bool has_residual) {
+  device_inline void put_pairs(const Sums& sums, unsigned char* slab, const unsigned char* from,
+                               int row, bool any, bool has_residual) {
     const int lane = static_cast<int>(thread_x() % 32),
               warp = static_cast<int>(thread_x() / 32 % 4);
     constexpr int PRODUCT = R - FIRST;
     const int line = LINES_LEFT ? warp * 16 + lane % 16 : (PRODUCT + lane / 16) * 8 + lane % 8;
     const int chunk = LINES_LEFT ? PRODUCT + lane / 16 : warp * 2 + lane / 8 % 2;
-    unsigned char* const place = slab + place_in_block(line, chunk);
+    const int place = place_in_block(line, chunk);
     u32 added[4] = {};
     if (has_residual) {
       if constexpr (LINES_LEFT)
-        load_matrices(added, place);
+        load_matrices(added, from + place);
       else
-        load_matrices_transposed(added, place);
+        load_matrices_transposed(added, from + place);
     }
     u32 words[4];
 #pragma unroll
@@ -191,11 +214,11 @@ class Store {
       }
     }
     if constexpr (LINES_LEFT)
-      store_matrices(place, words);
+      store_matrices(slab + place, words);
     else
-      store_matrices_transposed(place, words);
+      store_matrices_transposed(slab + place, words);
     if constexpr (R + 2 < END)
-      put_pairs<T, L, R + 2, FIRST, END>(sums, slab, row, any, has_residual);
+      put_pairs<T, L, R + 2, FIRST, END>(sums, slab, from, row, any, has_residual);
   }
 
   device_inline compute_t bias_of(int row) const {

@@ -1,6 +1,7 @@
 // Epilogue descriptors: lists of operations, which a plan's problem checks.
 #include "api/activation.hpp"
 #include "api/epilogue.hpp"
+#include "api/normalization.hpp"
 
 using kiln::api::checked;
 using kiln::api::guarded;
@@ -60,12 +61,31 @@ kilnStatus_t kilnAddEpilogueMoments(kilnEpilogueDescriptor_t descriptor) {
   return guarded([&] { add(descriptor, {.kind = Kind::moments}); });
 }
 
+kilnStatus_t kilnAddEpilogueNormalizationGradient(kilnEpilogueDescriptor_t descriptor,
+                                                  kilnNormalizationDescriptor_t normDesc,
+                                                  kilnTensorDescriptor_t normXDesc,
+                                                  kilnTensorDescriptor_t normResidualDesc) {
+  return guarded([&] {
+    const kiln::NormalizationSpec& spec = checked(normDesc, "normDesc").spec;
+    kiln::EpilogueOperation operation{.kind = Kind::gradient,
+                                      .tensor = given(normXDesc, "normXDesc"),
+                                      .activation = spec.activation,
+                                      .affine = spec.affine};
+    if (normResidualDesc != nullptr)
+      operation.residual = given(normResidualDesc, "normResidualDesc");
+    add(descriptor, std::move(operation));
+  });
+}
+
 kilnStatus_t kilnGetEpilogueCounts(kilnEpilogueDescriptor_t descriptor, int* operations,
                                    int* operands) {
   return guarded([&] {
     const kiln::EpilogueList& list = checked(descriptor, "descriptor").list;
     if (operations != nullptr) *operations = static_cast<int>(list.size());
-    if (operands != nullptr)
-      *operands = static_cast<int>(std::count_if(list.begin(), list.end(), kiln::has_operand));
+    if (operands != nullptr) {
+      *operands = 0;
+      for (const kiln::EpilogueOperation& each : list)
+        *operands += static_cast<int>(kiln::operands_of(each));
+    }
   });
 }

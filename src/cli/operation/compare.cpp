@@ -158,7 +158,7 @@ Comparison compare(const Problem& problem, const Scalars& scalars,
       all.stray += memory[i] != after[i];
       continue;
     }
-    // The moments of a convolution's result are those of what was stored.
+    // The moments and sums of a convolution's result are those of what was stored.
     std::vector<const void*> given = before;
     const bool of_stored = std::holds_alternative<ConvolutionProblem>(problem);
     if (of_stored && i + 1 < operands.size()) given.back() = after.back().data();

@@ -59,6 +59,12 @@ class ConvOperation final : public Operation {
     app.add_flag("--moments", moments_,
                  "Also count, mean and sum of squares around it, of each channel of the result as "
                  "stored (fwd, dgrad)");
+    app.add_flag("--norm-gradient", gradient_,
+                 "The result is multiplied by the gradient of --act behind a batch normalization "
+                 "of norm_x, and its sums dscale and dbias are written (fwd, dgrad)");
+    app.add_flag("--no-affine", plain_, "That normalization has no scale and bias");
+    app.add_flag("--norm-residual", norm_residual_,
+                 "That normalization added a residual before the activation");
     strides_.add_to(app);
   }
 
@@ -81,10 +87,18 @@ class ConvOperation final : public Operation {
     strides_.apply(o.w, "w");
     strides_.apply(o.y, "y");
     strides_.apply(z, "z");
-    const EpilogueList list = epilogue(z, bias);
+    Tensor norm_x = result, norm_residual = result;
+    strides_.apply(norm_x, "norm-x");
+    strides_.apply(norm_residual, "norm-residual");
+    EpilogueList list = epilogue(z, bias);
+    if (gradient_) add_gradient(list, norm_x, norm_residual);
+    if (!gradient_ && (plain_ || norm_residual_))
+      fail(KILN_STATUS_BAD_PARAM, plain_ ? "--no-affine" : "--norm-residual",
+           " is given without --norm-gradient; expected both, or neither");
     if (!transposed && direction_ != "fwd" && !list.empty())
       fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_,
-           "; expected fwd or dgrad with --bias, --residual, --residual-last, --act or --moments");
+           "; expected fwd or dgrad with --bias, --residual, --residual-last, --act, --moments or "
+           "--norm-gradient");
     if (direction_ == "bgrad") return make_bias_gradient(o.y, bias);
     if (direction_ == "wgrad") return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
     if (transposed && list.empty()) return make_convolution_dgrad(o.spec, o.w, o.y, o.x);
@@ -100,25 +114,35 @@ class ConvOperation final : public Operation {
   EpilogueList epilogue(const Tensor& z, const Tensor& bias) const {
     using Kind = EpilogueOperation::Kind;
     EpilogueList list;
+    const bool active = activation_.mode != "identity" && !gradient_;
     if (bias_) list.push_back({.kind = Kind::bias, .tensor = bias});
-    if (activation_.mode != "identity")
-      list.push_back({.kind = Kind::activation, .activation = activation_.make()});
+    if (active) list.push_back({.kind = Kind::activation, .activation = activation_.make()});
     if (residual_ || residual_last_) {
       EpilogueOperation residual{.kind = Kind::residual};
       if (residual_) residual.tensor = z;
-      const bool first = !residual_last_ && activation_.mode != "identity";
+      const bool first = !residual_last_ && active;
       list.insert(first ? list.end() - 1 : list.end(), std::move(residual));
     }
     if (moments_) list.push_back({.kind = Kind::moments});
     return list;
   }
+  // With --norm-gradient, --act is the normalization's.
+  void add_gradient(EpilogueList& list, const Tensor& x, const Tensor& residual) const {
+    EpilogueOperation gradient{.kind = EpilogueOperation::Kind::gradient,
+                               .tensor = x,
+                               .activation = activation_.make(),
+                               .affine = !plain_};
+    if (norm_residual_) gradient.residual = residual;
+    list.push_back(std::move(gradient));
+  }
 
   std::int64_t bias_stride_ = 1;
   std::int64_t alignment_ = ConvolutionSpec{}.alignment;
   std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
-  bool bias_ = false, residual_ = false, residual_last_ = false, moments_ = false;
+  bool bias_ = false, residual_ = false, residual_last_ = false, moments_ = false,
+       gradient_ = false, plain_ = false, norm_residual_ = false;
   ActivationOptions activation_{"identity"};
-  StrideOptions strides_{{"x", "w", "y", "z"}};
+  StrideOptions strides_{{"x", "w", "y", "z", "norm-x", "norm-residual"}};
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ struct DenseWork {
   double filter_bytes = 0;
   double bytes = 0;      // of operands and result, once each
   int blocks = 0;        // 0: one for each multiprocessor
-  bool moments = false;  // those of the results are made, which a second step joins
+  bool moments = false;  // or sums of the results are made, which a second step joins
 };
 // Seconds of one execution.
 double dense_seconds(const DenseWork& work, const DeviceDescription& device);

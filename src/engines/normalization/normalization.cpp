@@ -14,7 +14,8 @@ enum Kernel { in_clusters, by_parts };
 double bytes_of_passes(const NormalizationPasses& passes, bool statistics) {
   double bytes = 0;
   for (const Operand& operand : passes.operands)
-    if (operand.dims == passes.problem.dims && (!statistics || !operand.written))
+    if (operand.dims == passes.problem.dims &&
+        (!statistics || !operand.written || !passes.applies()))
       bytes += static_cast<double>(operand.count()) * static_cast<double>(size_of(operand.type));
   // Training's statistics do not read the residual.
   if (statistics && !passes.backward() && passes.problem.residual) bytes /= 2;

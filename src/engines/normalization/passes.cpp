@@ -39,8 +39,9 @@ Combining combining_of(const NormalizationProblem& problem, const std::vector<Op
 // Vectors that a thread loads at a time from each tensor: 64 bytes from one, 32 from each of
 // several.
 int unroll_of(const NormalizationProblem& problem, const Combining& combining, bool statistics) {
-  const bool several =
-      problem.pass == NormalizationPass::backward || (problem.residual && !statistics);
+  const bool several = problem.pass == NormalizationPass::backward ||
+                       problem.pass == NormalizationPass::gradient ||
+                       (problem.residual && !statistics);
   const int vector = combining.vector * static_cast<int>(size_of(problem.type));
   return std::clamp((several ? 32 : 64) / vector, 2, 16);
 }
@@ -138,6 +139,7 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
   add("compute_t", kernel_type(problem.parameter_type()));
   add("BACKWARD", backward());
   add("MOMENTS", problem.pass == NormalizationPass::moments);
+  add("STORES_GRADIENT", problem.pass == NormalizationPass::gradient);
   add("FROZEN", problem.frozen);
   add("RUNNING", problem.running);
   add("HAS_RESIDUAL", problem.residual);

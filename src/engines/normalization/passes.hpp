@@ -16,14 +16,21 @@ struct NormalizationPasses {
 
   NormalizationPasses(const NormalizationProblem& problem, const DeviceDescription& device);
 
-  bool backward() const { return problem.pass == NormalizationPass::backward; }
+  // Whether gradients are summed.
+  bool backward() const {
+    return problem.pass == NormalizationPass::backward ||
+           problem.pass == NormalizationPass::gradient;
+  }
   // Whether statistics are taken before the pass over the elements.
   bool has_statistics() const {
     using Pass = NormalizationPass;
     return problem.pass == Pass::training || problem.pass == Pass::moments || backward();
   }
   // Whether there is a pass over the elements.
-  bool applies() const { return problem.pass != NormalizationPass::moments; }
+  bool applies() const {
+    return problem.pass != NormalizationPass::moments &&
+           problem.pass != NormalizationPass::gradient;
+  }
 
   // `wide`: a warp reads lines of up to 512 bytes; else lines so short that clusters of blocks over
   // the channels fill the chip.

@@ -9,6 +9,11 @@ namespace {
 
 using Kind = EpilogueOperation::Kind;
 
+struct NormalizationDesc
+    : Object<kilnNormalizationDescriptor_t, kilnDestroyNormalizationDescriptor> {
+  NormalizationDesc() : Object(kilnCreateNormalizationDescriptor) {}
+};
+
 struct EpilogueDesc : Object<kilnEpilogueDescriptor_t, kilnDestroyEpilogueDescriptor> {
   EpilogueDesc() : Object(kilnCreateEpilogueDescriptor) {}
 };
@@ -24,6 +29,7 @@ std::shared_ptr<const EpilogueDesc> describe_list(const EpilogueList& list) {
       case Kind::bias: succeeds(kilnAddEpilogueBias(*out, desc)); break;
       case Kind::residual: succeeds(kilnAddEpilogueResidual(*out, desc)); break;
       case Kind::moments: succeeds(kilnAddEpilogueMoments(*out)); break;
+      case Kind::gradient: break;  // has operands of its own: tested apart
       case Kind::activation: succeeds(kilnAddEpilogueActivation(*out, *describe(each.activation)));
     }
   }
@@ -162,6 +168,33 @@ BOOST_AUTO_TEST_CASE(refusals) {
   succeeds(kilnAddEpilogueBias(early, *bias));
   fails(creation_of(early), KILN_STATUS_NOT_SUPPORTED,
         {"epilogue operation 1 follows the moments; expected the moments last"});
+
+  const NormalizationDesc norm;
+  const EpilogueDesc behind;
+  bad_param(kilnAddEpilogueNormalizationGradient(nullptr, norm, *z, nullptr),
+            {"descriptor is null"});
+  bad_param(kilnAddEpilogueNormalizationGradient(behind, nullptr, *z, nullptr),
+            {"normDesc is null"});
+  bad_param(kilnAddEpilogueNormalizationGradient(behind, norm, nullptr, nullptr),
+            {"normXDesc is null"});
+  succeeds(kilnAddEpilogueNormalizationGradient(behind, norm, *z, *z));
+  int operands_of_gradient = 0;
+  succeeds(kilnGetEpilogueCounts(behind, nullptr, &operands_of_gradient));
+  BOOST_TEST(operands_of_gradient == 8);
+  succeeds(creation_of(behind));
+  succeeds(kilnAddEpilogueBias(behind, *bias));
+  fails(creation_of(behind), KILN_STATUS_NOT_SUPPORTED,
+        {"epilogue operation 1 follows a normalization's gradient; expected the gradient last"});
+  const EpilogueDesc behind_activation;
+  succeeds(kilnAddEpilogueActivation(behind_activation, relu));
+  succeeds(kilnAddEpilogueNormalizationGradient(behind_activation, norm, *z, nullptr));
+  fails(creation_of(behind_activation), KILN_STATUS_NOT_SUPPORTED,
+        {"epilogue operation 1 is a normalization's gradient after an activation"});
+  const EpilogueDesc misfit, misfit_residual;
+  succeeds(kilnAddEpilogueNormalizationGradient(misfit, norm, *wrong, nullptr));
+  bad_param(creation_of(misfit), {"normXDesc has sizes 2x4x9x8; expected 2x6x5x7, as yDesc has"});
+  succeeds(kilnAddEpilogueNormalizationGradient(misfit_residual, norm, *z, *wrong));
+  bad_param(creation_of(misfit_residual), {"normResidualDesc has sizes 2x4x9x8; expected 2x6x5x7"});
 
   const EpilogueDesc sizes;
   succeeds(kilnAddEpilogueResidual(sizes, *wrong));

@@ -8,6 +8,7 @@
 #include "engines/choice.hpp"
 #include "engines/conv/dense/dense_wgmma.hpp"
 #include "tensor_core_case.hpp"
+#include "written_results.hpp"
 
 namespace {
 
@@ -24,83 +25,16 @@ ConvolutionProblem with_moments(ConvolutionProblem problem) {
   return problem;
 }
 
-// A chip of so many multiprocessors, and so of as many blocks.
-DeviceDescription device_of(int multiprocessors) {
-  DeviceDescription description = device()->description();
-  description.multiprocessors = multiprocessors;
-  return description;
-}
-
-struct Results {
-  HostTensor moments, y;
-  std::vector<std::byte> bytes;  // of both
-};
-
-Results run(const OperationCase& item, const FinalizeOptions& options) {
-  const std::shared_ptr<Device> on = device();
-  Plan plan(on, item.problem);
-  plan.finalize(options);
-  const DeviceBuffer lent(*on, std::vector<std::byte>(plan.workspace_bytes(), std::byte{0xff}));
-  std::vector<std::unique_ptr<DeviceBuffer>> buffers;
-  std::vector<void*> operands;
-  for (const HostTensor& each : item.tensors) {
-    buffers.push_back(std::make_unique<DeviceBuffer>(*on, each.bytes()));
-    operands.push_back(buffers.back()->address());
-  }
-  plan.execute(operands, item.scalars, nullptr, {}, {lent.address(), plan.workspace_bytes()});
-  const std::size_t last = buffers.size() - 1;
-  Results out{item.tensors[last - 1], item.tensors[last], buffers[last - 1]->read()};
-  out.moments.read(out.bytes);
-  const std::vector<std::byte> y = buffers[last]->read();
-  out.y.read(y);
-  out.bytes.insert(out.bytes.end(), y.begin(), y.end());
-  return out;
-}
-
-Results run(const OperationCase& item, const Proposal& proposal) {
-  FinalizeOptions options;
-  options.choice = Choice{proposal, 0, false};
-  return run(item, options);
-}
-
-// The worst fault of the moments of what was stored, beyond the reference's bounds; "" if there is
-// none.
-std::string fault_of_moments(const OperationCase& item, const Results& results) {
-  OperationData stored = item;
-  stored.result() = results.y;
-  std::vector<std::vector<std::byte>> memory;
-  for (const HostTensor& each : stored.tensors) memory.push_back(each.bytes());
-  std::vector<const void*> operands;
-  for (const auto& bytes : memory) operands.push_back(bytes.data());
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(results.moments.operand.count()));
-  for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
-  const auto expected = reference::expect(item.problem, item.scalars, operands, indices, 0,
-                                          static_cast<int>(stored.tensors.size()) - 2);
-  const double u = reference::unit_roundoff(results.moments.operand.type);
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const double got = results.moments.at(indices[i]), value = expected[i].value;
-    if (std::isnan(got) && std::isnan(value)) continue;
-    if (std::fabs(got - value) <= expected[i].allowed + u * std::fabs(value)) continue;
-    return cat(text_of(item.problem), ": moments[", results.moments.operand.coordinates(indices[i]),
-               "] is ", got, ", expected ", value, " within ", expected[i].allowed);
-  }
-  return "";
-}
-
-std::string fault_of(const OperationCase& item, const Results& results) {
-  const std::string fault = item.fault(results.y);
-  return fault.empty() ? fault_of_moments(item, results) : fault;
-}
-
 // Checks a tile's result bit by bit against the plain tile's, and the moments of it.
 void check_tile(const OperationCase& item, const DenseTile& tile, const DeviceDescription& on) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
   const Proposal proposal = dense.propose(tile, problem, on);
-  const Results results = run(item, proposal);
+  const WrittenResults results = run_all(item, proposal);
   const std::string where = cat(text_of(problem), ", ", describe(tile));
   const std::string fault = fault_of(item, results);
   BOOST_TEST(fault.empty(), where << ": " << fault);
-  BOOST_TEST((run(item, proposal).bytes == results.bytes), where << ": other bits the next time");
+  BOOST_TEST((run_all(item, proposal).bytes == results.bytes),
+             where << ": other bits the next time");
 
   if (turns(0, 1) == 0) return;  // one kernel a tile in the quick tier
   ConvolutionProblem without = problem;
@@ -111,16 +45,8 @@ void check_tile(const OperationCase& item, const DenseTile& tile, const DeviceDe
     for (const HostTensor& same : item.tensors)
       if (std::string_view(same.operand.name) == tensor.operand.name) tensor = same;
   const std::string apart =
-      difference(results.y, run_proposal(plain, dense.propose(tile, without, on)));
+      difference(results.last(), run_proposal(plain, dense.propose(tile, without, on)));
   BOOST_TEST(apart.empty(), where << ", unlike without moments: " << apart);
-}
-
-OperationCase uniform(const ConvolutionProblem& problem, unsigned seed,
-                      const Scalars& scalars = {}) {
-  OperationCase item(problem);
-  item.scalars = scalars;
-  item.fill_uniform(seed);
-  return item;
 }
 
 }  // namespace
@@ -188,14 +114,15 @@ BOOST_AUTO_TEST_CASE(means_of_many_deviations_and_constant_channels) {
   item["bias"].at(10) = std::nan("");
   constexpr std::size_t tiles[] = {6, 12};  // with pixels as operand A, with filters
   for (const std::size_t tile : std::span(tiles).first(static_cast<std::size_t>(turns(1, 2)))) {
-    const Results results = run(item, dense.propose(dense.tiles()[tile], problem, device_of(4)));
+    const WrittenResults results =
+        run_all(item, dense.propose(dense.tiles()[tile], problem, device_of(4)));
     BOOST_TEST(fault_of(item, results) == "");
-    BOOST_TEST(results.moments.at(64 + 5) == static_cast<double>(0.1f));
-    BOOST_TEST(results.moments.at(128 + 5) == 0);
+    BOOST_TEST(results["moments"].at(64 + 5) == static_cast<double>(0.1f));
+    BOOST_TEST(results["moments"].at(128 + 5) == 0);
     for (const std::int64_t k : {9, 10})
       for (const std::int64_t which : {64, 128})
-        BOOST_TEST(std::isnan(results.moments.at(which + k)), "channel " << k);
-    BOOST_TEST(std::isfinite(results.moments.at(128 + 11)));
+        BOOST_TEST(std::isnan(results["moments"].at(which + k)), "channel " << k);
+    BOOST_TEST(std::isfinite(results["moments"].at(128 + 11)));
   }
 }
 
@@ -220,11 +147,11 @@ BOOST_AUTO_TEST_CASE(by_a_pass_over_the_result) {
       if (!share.takes(of.line, workspace)) continue;
       const OperationCase item =
           uniform(with_moments(problem_in(of.line, of.arithmetic, of.layout, of.pass)), 5);
-      const Results results =
-          run(item, {.terms = {.only_engine = "moments_pass", .workspace = workspace}});
+      const WrittenResults results =
+          run_all(item, {.terms = {.only_engine = "moments_pass", .workspace = workspace}});
       BOOST_TEST(fault_of(item, results) == "");
       if (std::get<ConvolutionProblem>(item.problem).batch == 0)
-        for (const double moment : results.moments.values) BOOST_TEST(moment == 0);
+        for (const double moment : results["moments"].values) BOOST_TEST(moment == 0);
     }
 }
 

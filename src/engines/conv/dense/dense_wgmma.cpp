@@ -7,9 +7,12 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/gradient.hpp"
 #include "engines/conv/dense/moments.hpp"
 #include "engines/conv/dense/planar.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
+#include "engines/conv/gradient/gradient_finish.hpp"
+#include "engines/conv/moments/moments_finish.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/dense_cost.hpp"
 
@@ -150,9 +153,16 @@ std::int64_t row_tiles(const DenseTile& tile, const Gather& gather) {
   return gather.groups * ceil_div(rows_of(tile, gather), tile.rows());
 }
 
-// How the moments of the result are divided among blocks.
-DenseMoments moments_of(const DenseTile& tile, const ConvolutionProblem& problem,
-                        const Gather& gather, const DeviceDescription& device) {
+// Whether blocks leave something of their rows, and how many bytes of each.
+bool leaves_parts(const ConvolutionProblem& problem) {
+  return problem.epilogue.moments || problem.epilogue.gradient;
+}
+std::size_t bytes_of_row(const ConvolutionProblem& problem) {
+  return problem.epilogue.moments ? partial_moments_bytes : partial_sums_bytes;
+}
+
+RowParts parts_of(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
+                  const DeviceDescription& device) {
   return {row_tiles(tile, gather),
           pixel_tiles(tile, problem, gather, gather.phases.front(), false),
           tile.rows(),
@@ -174,8 +184,9 @@ bool has_whole_lines(const DenseTile& tile, const ConvolutionProblem& problem,
 bool suits(const DenseTile& tile, const ConvolutionProblem& problem, const Gather& gather,
            bool planar) {
   if (tile.joined && !joins_phases(problem, gather)) return false;
-  if (problem.epilogue.moments && (tile.joined || !has_whole_lines(tile, problem, gather)))
+  if (leaves_parts(problem) && (tile.joined || !has_whole_lines(tile, problem, gather)))
     return false;
+  if (problem.epilogue.gradient && (!tile.pixels_left || tile.left > 1)) return false;
   if (planar && size_of(gather.type) == 4 && !tile.pixels_left) return false;
   if (gather.groups > 1) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(rows_of(tile, gather), 64);
@@ -206,8 +217,8 @@ double seconds(const DenseTile& tile, const ConvolutionProblem& problem, const G
     work.phases.push_back(
         {pixel_tiles(tile, problem, gather, phase, planar) * row_tiles(tile, gather),
          phase.tap_count() * ceil_div(gather.channels, lines.channels)});
-  work.moments = problem.epilogue.moments;
-  if (work.moments) work.blocks = moments_of(tile, problem, gather, device).blocks();
+  work.moments = leaves_parts(problem);
+  if (work.moments) work.blocks = parts_of(tile, problem, gather, device).blocks();
   return dense_seconds(work, device);
 }
 
@@ -243,6 +254,8 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
     return Refusal{std::move(reason)};
   if (std::string reason = dense_moments_refusal(problem, gather); !reason.empty())
     return Refusal{std::move(reason)};
+  if (std::string reason = dense_gradient_refusal(problem, gather); !reason.empty())
+    return Refusal{std::move(reason)};
   constexpr int least_stages = 3;
   if (turns_filter(asked))
     if (std::string reason = turned_filter_refusal(asked); !reason.empty())
@@ -257,15 +270,15 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
   for (Candidate& candidate : candidates) {
     candidate.seconds += turned_filter_seconds(asked, device);
     candidate.workspace = turned_filter_bytes(asked);
-    if (problem.epilogue.moments)
+    if (leaves_parts(problem))
       candidate.workspace =
-          moments_of(tiles()[static_cast<std::size_t>(candidate.kernel)], problem, gather, device)
-              .workspace();
+          parts_of(tiles()[static_cast<std::size_t>(candidate.kernel)], problem, gather, device)
+              .workspace(bytes_of_row(problem));
   }
   if (candidates.empty())
     return Refusal{cat(gather.rows, " output channels a group; expected a multiple of ",
-                       problem.epilogue.moments ? dense_lines(problem, gather, 0).rows : 16,
-                       problem.epilogue.moments ? ", whose moments are made together" : "",
+                       leaves_parts(problem) ? dense_lines(problem, gather, 0).rows : 16,
+                       leaves_parts(problem) ? ", which are summed together" : "",
                        ", so that a tile ends with a group")};
   return candidates;
 }
@@ -351,8 +364,10 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   launch.empty = problem.batch == 0;
   DenseParams params{};
   params.images = static_cast<unsigned>(problem.batch);
-  params.coef[0] = problem.epilogue.activation.coefficient;
-  params.coef[1] = problem.epilogue.activation.coefficient2;
+  const Activation& activation = problem.epilogue.gradient ? problem.epilogue.gradient->activation
+                                                           : problem.epilogue.activation;
+  params.coef[0] = activation.coefficient;
+  params.coef[1] = activation.coefficient2;
   std::int64_t tiles = 0;
   const std::span<const Gather::Phase> phases = phases_of(tile, gather);
   for (std::size_t i = 0; i < gather.phases.size(); ++i) {
@@ -375,7 +390,9 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   std::memcpy(launch.parameters.data(), &params, sizeof params);
   add_dense_patches(launch, problem);
   if (problem.epilogue.moments)
-    return with_moments(std::move(out), moments_of(tile, problem, gather, device), problem, device);
+    return with_moments(std::move(out), parts_of(tile, problem, gather, device), problem, device);
+  if (problem.epilogue.gradient)
+    return with_gradient(std::move(out), parts_of(tile, problem, gather, device), problem, device);
   return behind_turned_filter(std::move(out), asked);
 }
 

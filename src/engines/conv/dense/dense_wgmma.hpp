@@ -1,6 +1,7 @@
 // Forward propagation and data gradient on Hopper, with operands copied by TMA and multiplied by
 // wgmma. Takes tensors of 16 bits, and of f32 in TF32, channels last or, with a filter of one tap,
-// channels first. Forward, with channels last, the moments of the result too (moments.hpp).
+// channels first. With channels last, forward the moments of the result too (moments.hpp), and a
+// normalization's gradient (gradient.hpp).
 #pragma once
 
 #include <span>
@@ -65,6 +66,7 @@ class DenseNhwcWgmmaEngine final : public DenseWgmmaEngine {
  public:
   DenseNhwcWgmmaEngine() : DenseWgmmaEngine(false) {}
   bool makes_moments() const override { return true; }
+  bool takes_gradient() const override { return true; }
   const char* name() const override { return "dense_nhwc_wgmma"; }
 };
 

@@ -291,7 +291,9 @@ std::string dense_refusal(const ConvolutionProblem& problem, const Gather& gathe
 std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather) {
   const auto phases = static_cast<std::int64_t>(gather.phases.size());
   if (dense_store_pixels(problem, gather) > 0) return phases * 2;
-  return phases * 3 + (problem.epilogue.residual ? 1 : 0);
+  const auto& gradient = problem.epilogue.gradient;
+  return phases * 3 + (problem.epilogue.residual ? 1 : 0) +
+         (gradient ? 1 + (gradient->residual ? 1 : 0) : 0);
 }
 
 void DenseMaps::add(const TensorMapSpec& spec, std::string_view name, std::int64_t first) {
@@ -348,6 +350,14 @@ std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const
     maps.add(dense_pixel_map(problem, gather, phase, problem.z_strides,
                              in_line(problem.z_strides, phase.pixels), slab),
              "z", 0);
+  }
+  if (const auto& gradient = problem.epilogue.gradient) {
+    const auto add = [&](const Dims& strides, const char* name) {
+      maps.add(dense_pixel_map(problem, gather, gather.phases.front(), strides, line, slab), name,
+               0);
+    };
+    add(problem.norm_x_strides, "norm_x");
+    if (gradient->residual) add(problem.norm_residual_strides, "norm_residual");
   }
   return std::move(maps.all);
 }

@@ -1,6 +1,5 @@
 #include "engines/conv/dense/moments.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/integer.hpp"
@@ -9,17 +8,6 @@
 #include "engines/conv/moments/moments_finish.hpp"
 
 namespace kiln {
-
-std::int64_t DenseMoments::parts() const {
-  return std::clamp<std::int64_t>(multiprocessors / row_tiles, 1,
-                                  std::max<std::int64_t>(pixel_tiles, 1));
-}
-
-int DenseMoments::blocks() const { return static_cast<int>(parts() * row_tiles); }
-
-std::size_t DenseMoments::workspace() const {
-  return static_cast<std::size_t>(parts() * padded_rows()) * partial_moments_bytes;
-}
 
 std::string dense_moments_refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (!problem.epilogue.moments) return "";
@@ -36,21 +24,21 @@ std::string dense_moments_refusal(const ConvolutionProblem& problem, const Gathe
   return "";
 }
 
-Proposal with_moments(Proposal plain, const DenseMoments& moments,
-                      const ConvolutionProblem& problem, const DeviceDescription& device) {
+Proposal with_moments(Proposal plain, const RowParts& parts, const ConvolutionProblem& problem,
+                      const DeviceDescription& device) {
   Proposal out = std::move(plain);
   out.kernel.file = "conv/dense/dense_moments_wgmma.cu";
   out.kernel.entry = "dense_moments_wgmma";
   out.kernel.tile += ", moments in the epilogue";
   LaunchSpec& launch = out.launch;
-  launch.shape.grid[0] = static_cast<std::uint32_t>(moments.blocks());
+  launch.shape.grid[0] = static_cast<std::uint32_t>(parts.blocks());
   const std::size_t partials = launch.parameters.size();
   launch.parameters.resize(partials + tensor_map_alignment);
   launch.patches.push_back({LaunchSpec::Hole::workspace, 0, static_cast<std::uint16_t>(partials)});
-  out.then.push_back(moments_finish({moments.padded_rows(), moments.parts(), moments.pixel_tiles,
-                                     moments.tile_pixels, moments.pixels, device.multiprocessors},
+  out.then.push_back(moments_finish({parts.padded_rows(), parts.parts(), parts.pixel_tiles,
+                                     parts.tile_pixels, parts.pixels, device.multiprocessors},
                                     problem, out.kernel.engine));
-  out.workspace = moments.workspace();
+  out.workspace = parts.workspace(partial_moments_bytes);
   return out;
 }
 

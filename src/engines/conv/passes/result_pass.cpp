@@ -1,13 +1,14 @@
-#include "engines/conv/moments/moments_pass.hpp"
+#include "engines/conv/passes/result_pass.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "core/text.hpp"
 #include "engines/choice_estimate.hpp"
-#include "problem/result_moments.hpp"
+#include "problem/result_pass.hpp"
 
 namespace kiln {
 namespace {
@@ -17,11 +18,35 @@ constexpr std::array<std::size_t, 2> grants{most_workspace, 0};
 
 struct Parts {
   ConvolutionProblem convolution;
-  NormalizationProblem moments;
+  NormalizationProblem pass;
+  // The places of their operands among those of the whole.
+  std::vector<std::uint8_t> of_convolution, of_pass;
+
   explicit Parts(const Problem& problem)
       : convolution(std::get<ConvolutionProblem>(problem)),
-        moments(moments_of_result(convolution)) {
+        pass(convolution.epilogue.moments ? moments_of_result(convolution)
+                                          : gradient_of_result(convolution)) {
+    const std::vector<Operand> all = operands_of(convolution);
     convolution.epilogue.moments = false;
+    convolution.epilogue.gradient.reset();
+    const auto place = [&](std::string_view prefix, std::string_view name) {
+      const auto found = std::ranges::find_if(all, [&](const Operand& operand) {
+        const std::string_view own = operand.name;
+        return own.starts_with(prefix) && own.substr(prefix.size()) == name;
+      });
+      return static_cast<std::uint8_t>(found - all.begin());
+    };
+    for (const Operand& operand : operands_of(convolution))
+      of_convolution.push_back(place("", operand.name));
+    const auto result = static_cast<std::uint8_t>(all.size() - 1);
+    for (const Operand& operand : operands_of(pass)) {
+      const std::string_view name = operand.name;
+      const bool gradient = pass.pass == NormalizationPass::gradient;
+      if (gradient ? name == "dy" || name == "dx" : name == "x")
+        of_pass.push_back(result);
+      else
+        of_pass.push_back(place(gradient ? "norm_" : "", name));
+    }
   }
 };
 
@@ -47,19 +72,19 @@ Proposal proposal_for(const Problem& problem, const DeviceDescription& device,
 
 }  // namespace
 
-bool MomentsPassEngine::is_for(const Problem& problem) const {
+bool ResultPassEngine::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return convolution != nullptr && convolution->epilogue.moments;
+  return convolution != nullptr && asks(convolution->epilogue);
 }
 
-std::variant<std::vector<Candidate>, Refusal> MomentsPassEngine::candidates(
+std::variant<std::vector<Candidate>, Refusal> ResultPassEngine::candidates(
     const Problem& problem, const DeviceDescription& device) const {
   const Parts parts(problem);
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < grants.size(); ++i) {
     const Terms terms{.workspace = grants[i]};
     const ChoiceEstimate first = estimate_choice(parts.convolution, device, terms),
-                         second = estimate_choice(parts.moments, device, terms);
+                         second = estimate_choice(parts.pass, device, terms);
     Candidate candidate;
     candidate.kernel = static_cast<int>(i);
     candidate.seconds = first.seconds + second.seconds;
@@ -70,23 +95,17 @@ std::variant<std::vector<Candidate>, Refusal> MomentsPassEngine::candidates(
   return candidates;
 }
 
-Proposal MomentsPassEngine::make(const Problem& problem, const DeviceDescription& device,
-                                 Candidate candidate) const {
+Proposal ResultPassEngine::make(const Problem& problem, const DeviceDescription& device,
+                                Candidate candidate) const {
   const Parts parts(problem);
   const std::size_t workspace = grants[static_cast<std::size_t>(candidate.kernel)];
   const Proposal first = proposal_for(parts.convolution, device, workspace),
-                 second = proposal_for(parts.moments, device, workspace);
-  // The moments stand before the result.
-  const auto result = static_cast<std::uint8_t>(operands_of(parts.convolution).size());
-  const auto moments = static_cast<std::uint8_t>(result - 1);
-  std::vector<std::uint8_t> places;
-  for (std::uint8_t i = 0; i < moments; ++i) places.push_back(i);
-  places.push_back(result);
-  const std::string tile = cat(first.kernel.engine, " ", first.kernel.tile,
-                               "; moments by a pass over the result, ", second.kernel.tile);
+                 second = proposal_for(parts.pass, device, workspace);
+  const std::string tile = cat(first.kernel.engine, " ", first.kernel.tile, "; ", what(),
+                               " by a pass over the result, ", second.kernel.tile);
   std::vector<Step> steps;
-  if (!first.launch.empty) append(steps, first, places);
-  append(steps, second, {result, moments});
+  if (!first.launch.empty) append(steps, first, parts.of_convolution);
+  append(steps, second, parts.of_pass);
   steps.front().kernel.alignment = std::max(first.kernel.alignment, second.kernel.alignment);
   steps.front().kernel.engine = name();
   steps.front().kernel.tile = tile;
