@@ -1,7 +1,7 @@
 // kiln::block and its gradient: a convolution, batch normalization by the statistics of its result,
 // an addition and an activation, in one call of PyTorch's dispatcher.
+#include <algorithm>
 #include <array>
-#include <memory>
 
 #include "torch/convolution/operators.hpp"
 #include "torch/normalization/operators.hpp"

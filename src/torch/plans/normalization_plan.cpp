@@ -48,8 +48,8 @@ kilnPlan_t create_normalization(kilnHandle_t handle, const PlanRequest& r) {
     return plan;
   }
   set_tensor(dy, r, r.b);
-  const kilnTensorDescriptor_t dresidual =
-      r.has_dresidual != 0 ? static_cast<kilnTensorDescriptor_t>(y) : nullptr;
+  kilnTensorDescriptor_t dresidual = nullptr;
+  if (r.has_dresidual != 0) dresidual = y;
   must(kilnCreateNormalizationBackwardPlan(handle, normalization, x, given_residual, dy, dresidual,
                                            y, &plan));
   return plan;
