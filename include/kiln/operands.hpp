@@ -105,10 +105,6 @@ struct HostScale {
 
 // Of a descriptor that may be null.
 template <class Descriptor>
-auto get(const Descriptor* descriptor) {
-  return descriptor != nullptr ? descriptor->get() : nullptr;
-}
-template <class Descriptor>
 Extent extent(const Descriptor* descriptor) {
   return descriptor != nullptr ? descriptor->extent() : Extent{};
 }

@@ -19,6 +19,13 @@ struct Case {
   std::optional<Option> option{};  // none: the cost model's choice
 };
 
+// The gradient of a relu behind a normalization of a tensor like x.
+inline EpilogueOperation behind_relu(const Tensor& x) {
+  return {.kind = EpilogueOperation::Kind::gradient,
+          .tensor = x,
+          .activation = {KILN_ACTIVATION_RELU, 0}};
+}
+
 // Problems in one type and layout: forward convolutions, with passes also their gradients and all
 // other operations. Convolutions have padding, so that bounds are checked, and numbers of filters
 // for four widths of tiles.
@@ -42,6 +49,7 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
   if (!passes) return out;
   out.emplace_back(
       make_convolution(o.spec, o.x, o.w, o.y, {{.kind = EpilogueOperation::Kind::moments}}));
+  out.emplace_back(make_convolution_transposed(o.spec, o.y, o.w, o.x, {behind_relu(o.x)}));
 
   const ConvolutionOperands l = describe_convolution(parse_convolution_line("mb8ic16ih14oc16kh9"),
                                                      type, layout, KILN_CROSS_CORRELATION);
@@ -119,6 +127,9 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
     if (layout == KILN_TENSOR_NHWC)
       add(make_convolution(many.spec, many.x, many.w, many.y,
                            {{.kind = EpilogueOperation::Kind::moments}}),
+          "dense_nhwc_wgmma", most_workspace);
+    if (layout == KILN_TENSOR_NHWC && size_of(type) == 2)
+      add(make_convolution_transposed(many.spec, many.y, many.w, many.x, {behind_relu(many.x)}),
           "dense_nhwc_wgmma", most_workspace);
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic3ih224oc64kh7ph3sh2"}) {
       const ConvolutionOperands few = operands(line);
