@@ -35,7 +35,7 @@ std::string dense_gradient_refusal(const ConvolutionProblem& problem, const Gath
   if (problem.batch == 0) return "the sums of an empty batch";
   if (dense_store_pixels(problem, gather) > 0)
     return "a normalization's gradient whose channels are not contiguous";
-  const Dims& strides = operands_of(problem).back().strides;
+  const Dims strides = operands_of(problem).back().strides;
   if (problem.norm_x_strides != strides ||
       (gradient.residual && problem.norm_residual_strides != strides))
     return "a normalization's tensors with other strides than the result";
