@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from support import FULL, assert_close, full_only
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 import kiln.torch
 
@@ -98,12 +99,18 @@ class FuseTraining(unittest.TestCase):
         self.assertEqual(list(model.state_dict()), names)
         x = torch.randn(2, 3, 3, 2)
         fused.eval()
-        want = fused(x)
+        want, state = fused(x), copy.deepcopy(fused.state_dict())
         for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
             self.assertTrue(torch.equal(other(x), want))
             self.assertEqual(kiln.torch.fused_blocks(other).fused, 6)
         assert_close(self, kiln.torch.fuse(model)(x).detach(), want.detach())
+        with FlopCounterMode(display=False) as counted:
+            fused.train()(x).sum().backward()
         self.assertIs(type(kiln.torch.unfuse(model)), Net)
+        with FlopCounterMode(display=False) as own:
+            model(x).sum().backward()
+        self.assertEqual(counted.get_total_flops(), own.get_total_flops())
+        model.eval(), model.load_state_dict(state)
         assert_close(self, model(x).detach(), want.detach())
 
     def test_kinds_of_norms(self):

@@ -34,10 +34,15 @@ def _count_convolutions() -> None:
                 transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
         return _convolution(x, weight, out_shape, transposed)
 
-    @flop_counter.register_flop_formula(ops.convolution_moments)
-    def forward_with_moments(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
-                             transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
+    @flop_counter.register_flop_formula([ops.convolution_moments, ops.block])
+    def first_of_several(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+                         transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
         return _convolution(x, weight, out_shape[0], transposed)
+
+    @flop_counter.register_flop_formula(ops.block_backward)
+    def backward_of_block(dz: Any, y: Any, *rest: Any, **_: Any) -> int:
+        *_, x, weight, _, _, _, _, transposed, _, _, mask = rest
+        return _convolution(x, weight, y, transposed) * sum(map(bool, mask[:2]))
 
     @flop_counter.register_flop_formula(ops.convolution_backward)
     def backward(dy: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
