@@ -160,7 +160,8 @@ export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
 
 # configure FOLDER [CMAKE-ARGUMENT...]: with KILN_WERROR=ON in the environment, warnings are errors;
-# a user's compiler may warn of what those seen so far do not.
+# a user's compiler may warn of what those seen so far do not. With KILN_UNITY=OFF files are compiled
+# one by one, which is quicker for one edit after another of the same file.
 configure() {
   local folder=$1 cuda arguments=()
   shift
@@ -177,15 +178,38 @@ configure() {
   # -g1: lines alone; where variables are would take the compiler a fifth more.
   cmake -S "$root" -B "$folder" --log-level=WARNING "${arguments[@]}" -U KILN_CUDA_INCLUDE \
     -U KILN_NVRTC_INCLUDE -U KILN_NVRTC_FOLDER "-DKILN_CUDA_ROOT=$cuda" "-DKILN_WERROR=${KILN_WERROR:-OFF}" \
-    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" "$@" >/dev/null
+    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" \
+    "-DKILN_UNITY=${KILN_UNITY:-ON}" "$@" >/dev/null
+  complete_commands "$folder"
 }
+
+# complete_commands FOLDER: for lint and editors, CMake leaves out the files of groups (src/unity.cmake).
+complete_commands() { ! have python3 || python3 "$root/.ci/sources.py" commands "$1"; }
 
 # compile FOLDER [TARGET...]: everything if no target is named.
 compile() {
-  local folder=$1 targets=()
+  local folder=$1 targets=() tries=0
   shift
   (($# == 0)) || targets=(--target "$@")
-  cmake --build "$folder" "${targets[@]}" || die "FAILED: it does not build"
+  until cmake --build "$folder" "${targets[@]}"; do
+    # What fails may be two files of a group that do not fit together, and not one of them; a fault of a
+    # header, which no group is the cause of, is not asked about for ever.
+    ((tries++ < 3)) && take_apart "$folder" "${targets[@]}" || die "FAILED: it does not build"
+  done
+}
+
+# take_apart FOLDER [ARGUMENT...]: has the files of the groups that do not compile compiled one by one, from
+# now on in this folder. Fails if no group is what does not compile.
+take_apart() {
+  local folder=$1 group groups
+  groups=$(cmake --build "$@" 2>&1 | sed -n 's:^FAILED\: \(.*/Unity/unity_.*_cxx\.cxx\)\.o.*:\1:p') || true
+  [[ -n $groups ]] || return 1
+  while read -r group; do
+    note "Once more, file by file: ${group##*/}"
+    sed -n 's:^#include "\(.*\)"$:\1:p' "$folder/$group" >>"$folder/groups/apart"
+  done <<<"$groups"
+  cmake --log-level=WARNING "$folder" >/dev/null
+  complete_commands "$folder"
 }
 
 # ---- testing ----------------------------------------------------------------------------------
@@ -196,32 +220,23 @@ compile() {
 memory_of_tests=$build/memory
 [[ -z ${HOME:-} ]] || memory_of_tests=${XDG_CACHE_HOME:-$HOME/.cache}/kiln-tests
 
-# state_of_results BUILD: a name for the state of what turns a question of the tests (operation_case.cpp,
+# state_of_results: a name for the state of what turns a question of the tests (operation_case.cpp,
 # kernel_compile_test.cpp) into its answer. What is remembered of one state says nothing of another.
 #
 # A question has the kernel's text, in which the headers of kernel_sources/ are expanded, the
 # compiler's options and version, each launch with its parameters, and the bytes of every operand. So
 # what makes those may change: engines, the generator of text, problems, tuning. The reference may,
 # for it computes in every run, and results are compared with it. The state has the rest of the way
-# to an answer, with all headers that are compiled into it, by the compiler's own lists: compiling,
+# to an answer, with all of the project's headers that are compiled into it: compiling,
 # the kernel cache, loading, filling parameters, the host device, and what every part of the library
 # uses (src/core). Of src/plan that is the plan itself and finding its kernel; it records, tunes and
 # compiles in the background beside that. Kernels call the C library, whose functions round
 # differently with instructions of other processors.
 state_of_results() {
   {
-    ninja -C "$1" -t deps | awk -v root="$root/" -v build="$1/" '
-      /^[^ ]/ {
-        wanted = /^src\/CMakeFiles\/kiln_core\.dir\/(core|compile|device\/host|plan\/(plan|parameters|kernel_[a-z]+)\.cpp)/ ||
-          /^cache\// || /^tests\/ops\/CMakeFiles\/ops_tests\.dir\/operation_case\.cpp/
-        next
-      }
-      wanted && NF == 1 {
-        file = $1
-        if (file !~ /^\//) file = build file
-        while (sub(/[^\/]+\/\.\.\//, "", file)) { }
-        if (index(file, root) == 1 && index(file, build) != 1) print substr(file, length(root) + 1)
-      }' | sort -u | (cd "$root" && xargs sha1sum)
+    (cd "$root" && find src/core src/compile src/device/host src/plan/plan.cpp src/plan/parameters.cpp \
+      src/plan/kernel_*.cpp cache tests/ops/operation_case.cpp -name '*.cpp' |
+      xargs python3 .ci/sources.py inputs | cut -f 2 | tr ' ' '\n' | sort -u | xargs sha1sum)
     ldd --version 2>&1 | head -1
     grep -m 1 -E '^(flags|Features)' /proc/cpuinfo || true
   } | sha1sum | cut -c 1-16

@@ -155,11 +155,13 @@ class Source:
             self.words.add(word)
             if tokens[at + 1:at + 2] == ["("]:
                 self.calls.add(word)
-        self.declared, self.namespaces = set(macros), set()
+        self.declared, self.namespaces, self.directives = set(macros), set(), set()
         self.private = {(name, ()): "#define" for name in macros}  # (name, namespaces): what it is
         for statement, scope in declarations(TOKEN.findall(re.sub(
                 r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M))):
             name, named = declared_name(statement), tuple(part for part in scope if part)
+            if statement[:2] == ["using", "namespace"]:
+                self.directives.add((named, " ".join(statement)))
             self.namespaces.update(named[:depth] for depth in range(len(named) + 1))
             if not name or name in KEYWORDS:
                 continue
@@ -219,14 +221,17 @@ def disturbs(one, other):
             return True
         elif scope and (scope[-1], name) in its.qualified:
             return True
-        elif any(name in source(header).declared for header in headers(other)[0] - headers(one)[0]):
+        elif any(scope in header.namespaces and (
+                name in header.declared or name in (header.calls if kind == "function" else header.words))
+                 for header in map(source, headers(other)[0] - headers(one)[0])):
             return True
     return False
 
 
 def fit(one, other):
     """Whether two files can stand in one translation unit, in either order."""
-    return not (source(one).single or source(other).single or disturbs(one, other) or disturbs(other, one))
+    return not (source(one).single or source(other).single or source(one).directives != source(other).directives or
+                disturbs(one, other) or disturbs(other, one))
 
 
 def groups(files, size, before=(), apart=()):

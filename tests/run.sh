@@ -151,7 +151,7 @@ run_ctest() {
 
 # Results (tests/support/memory.hpp) have a folder for each state of what makes them.
 remember_results() {
-  KILN_TEST_MEMORY=$memory_of_tests/results/$(state_of_results "$build")
+  KILN_TEST_MEMORY=$memory_of_tests/results/$(state_of_results)
   export KILN_TEST_MEMORY
   mkdir -p "$KILN_TEST_MEMORY"
   forget_failed "$KILN_TEST_MEMORY"  # of a run that was ended
@@ -171,7 +171,7 @@ check_gpu() {
 # The same kernels with every access checked: they are compiled with the sanitizers as well.
 build_sanitized() {
   local folder=$build/sanitize
-  configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
+  configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF -DKILN_UNITY=OFF \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
   compile "$folder" problem_runner test_unit replay_descriptors replay_operations replay_problem_line
 }

@@ -13,7 +13,7 @@ cd "$root"
 
 # The build of tests/run.sh, so that neither makes the other build again.
 folder=$build/sanitize
-configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
+configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF -DKILN_UNITY=OFF \
   -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
 compile "$folder" problem_runner
 
