@@ -150,4 +150,17 @@ bool gradient_crosses_zero(kilnActivationMode_t mode) {
 
 double brief_error(DataType result) { return size_of(result) == 2 ? 0x1p-14 : 0; }
 
+bool is_piecewise_linear(kilnActivationMode_t mode) {
+  switch (mode) {
+    case KILN_ACTIVATION_RELU:
+    case KILN_ACTIVATION_CLIPPED_RELU:
+    case KILN_ACTIVATION_LEAKY_RELU:
+    case KILN_ACTIVATION_ABS:
+    case KILN_ACTIVATION_HARD_SIGMOID:
+    case KILN_ACTIVATION_CLIP:
+    case KILN_ACTIVATION_LINEAR: return true;
+    default: return false;
+  }
+}
+
 }  // namespace kiln::reference

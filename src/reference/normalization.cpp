@@ -37,20 +37,6 @@ struct Channel {
   Real n = 0;
 };
 
-// Whether the slope is one of a few numbers.
-bool is_piecewise_linear(kilnActivationMode_t mode) {
-  switch (mode) {
-    case KILN_ACTIVATION_RELU:
-    case KILN_ACTIVATION_CLIPPED_RELU:
-    case KILN_ACTIVATION_LEAKY_RELU:
-    case KILN_ACTIVATION_ABS:
-    case KILN_ACTIVATION_HARD_SIGMOID:
-    case KILN_ACTIVATION_CLIP:
-    case KILN_ACTIVATION_LINEAR: return true;
-    default: return false;
-  }
-}
-
 class Reference {
  public:
   Reference(const NormalizationProblem& problem, const Request& request)
@@ -369,7 +355,6 @@ class Reference {
 // Calls body(i, channel) for each element that is asked for, with what its channel has.
 template <class Body>
 void with_channels(const Reference& reference, const Request& request, const Body& body) {
-  // Every channel, once.
   const std::size_t count = request.indices.size();
   std::vector<std::int64_t> channel_of(count);
   for (std::size_t i = 0; i < count; ++i) channel_of[i] = reference.channel_of(request.indices[i]);

@@ -95,6 +95,8 @@ double activation_gradient(const Activation& activation, double x);
 double activation_gradient_from_output(const Activation& activation, double y);
 // Near a zero of the derivative a kernel errs by a few roundoffs of 1 or x, not of its value.
 bool gradient_crosses_zero(kilnActivationMode_t mode);
+// Whether the derivative is one of a few numbers.
+bool is_piecewise_linear(kilnActivationMode_t mode);
 // What a kernel's functions may err by, beside a few roundoffs, as a share of their value: where a
 // result has 16 bits they are brief.
 double brief_error(DataType result);

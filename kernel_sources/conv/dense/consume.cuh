@@ -1,6 +1,6 @@
 // What a block of a dense convolution does: one warpgroup copies, CONSUMERS multiply. A Tail takes
-// the sums of each tile: it stores them and may make more of them (output.cuh, moments.cuh,
-// gradient.cuh).
+// the sums of each tile: it stores them and may make more of them (output.cuh, tile_moments.cuh,
+// tile_gradient.cuh).
 //
 //   Tail(params, memory, group)                       of each consumer warpgroup
 //   tail.store(store, sums, tile, ring, barriers)     after a tile's last product

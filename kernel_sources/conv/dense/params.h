@@ -4,8 +4,8 @@
 #include "common/tensor_map.h"
 
 // Tensor maps follow the struct: for each phase the source's, the filter's and, if TMA stores the
-// results, the output's; then, with RESIDUAL, the residual's; then those of a normalization's gradient:
-// its x and, with NORM_RESIDUAL, its residual.
+// results, the output's; then, with RESIDUAL, the residual's; then those of a normalization's
+// gradient: its x and, with NORM_RESIDUAL, its residual.
 struct alignas(64) DenseParams {
   const void* bias;
   double alpha;  // exact for either compute type

@@ -27,7 +27,7 @@ std::string dense_moments_refusal(const ConvolutionProblem& problem, const Gathe
 Proposal with_moments(Proposal plain, const RowParts& parts, const ConvolutionProblem& problem,
                       const DeviceDescription& device) {
   Proposal out = std::move(plain);
-  out.kernel.file = "conv/dense/dense_moments_wgmma.cu";
+  out.kernel.file = "conv/moments/dense_moments_wgmma.cu";
   out.kernel.entry = "dense_moments_wgmma";
   out.kernel.tile += ", moments in the epilogue";
   LaunchSpec& launch = out.launch;

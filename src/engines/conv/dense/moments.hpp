@@ -1,5 +1,5 @@
 // The moments of a forward pass's result in the epilogue of dense_wgmma's tiles
-// (kernel_sources/conv/dense/moments.cuh).
+// (kernel_sources/conv/moments/tile_moments.cuh).
 #pragma once
 
 #include <string>

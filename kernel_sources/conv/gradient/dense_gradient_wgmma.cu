@@ -1,8 +1,8 @@
 // The passes of dense_wgmma.cu that take the gradient of an activation behind a normalization as
-// well (gradient.cuh): channels last, one phase, sums that need no promotion, results that TMA
+// well (tile_gradient.cuh): channels last, one phase, sums that need no promotion, results that TMA
 // stores.
 #include "conv/dense/consume.cuh"
-#include "conv/dense/gradient.cuh"
+#include "conv/gradient/tile_gradient.cuh"
 
 static_assert(PROMOTE == 0 && !PLANAR && STORE_PIXELS == 0 && !MAY_LACK_TAPS);
 

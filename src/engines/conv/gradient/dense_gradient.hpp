@@ -1,5 +1,5 @@
 // The gradient of an activation behind a normalization in the epilogue of dense_wgmma's tiles
-// (kernel_sources/conv/dense/gradient.cuh).
+// (kernel_sources/conv/gradient/tile_gradient.cuh).
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // The forward pass of dense_wgmma.cu that makes the moments of each channel of its result as well
-// (moments.cuh): channels last, one phase, sums that need no promotion, results that TMA stores.
+// (tile_moments.cuh): channels last, one phase, sums that need no promotion, results that TMA stores.
 #include "conv/dense/consume.cuh"
-#include "conv/dense/moments.cuh"
+#include "conv/moments/tile_moments.cuh"
 
 static_assert(PROMOTE == 0 && !PLANAR && STORE_PIXELS == 0 && !MAY_LACK_TAPS);
 

@@ -1,4 +1,4 @@
-#include "engines/conv/dense/gradient.hpp"
+#include "engines/conv/gradient/dense_gradient.hpp"
 
 #include <utility>
 
@@ -55,7 +55,7 @@ Proposal with_gradient(Proposal plain, const RowParts& parts, const ConvolutionP
                        const DeviceDescription& device) {
   const NormalizationGradient& gradient = *problem.epilogue.gradient;
   Proposal out = std::move(plain);
-  out.kernel.file = "conv/dense/dense_gradient_wgmma.cu";
+  out.kernel.file = "conv/gradient/dense_gradient_wgmma.cu";
   out.kernel.entry = "dense_gradient_wgmma";
   out.kernel.tile += ", normalization's gradient in the epilogue";
   const auto add = [&](const char* name, auto value, const char* comment) {
