@@ -208,6 +208,8 @@ def disturbs(one, other):
     """Whether a name that `one` keeps to itself may mean another thing in `other`."""
     mine, its = source(one), source(other)
     names = {name for name, _ in its.private}
+    if any(scope in its.namespaces and (scope, text) not in its.directives for scope, text in mine.directives):
+        return True
     for (name, scope), kind in mine.private.items():
         if kind == "#define":
             if name in its.words or name in names:
@@ -230,8 +232,7 @@ def disturbs(one, other):
 
 def fit(one, other):
     """Whether two files can stand in one translation unit, in either order."""
-    return not (source(one).single or source(other).single or source(one).directives != source(other).directives or
-                disturbs(one, other) or disturbs(other, one))
+    return not (source(one).single or source(other).single or disturbs(one, other) or disturbs(other, one))
 
 
 def groups(files, size, before=(), apart=()):

@@ -22,9 +22,10 @@
 using std::shared_ptr;                 // misc-unused-using-decls
 namespace unused_alias = std::chrono;  // misc-unused-alias-decls
 namespace apart {}
-using namespace apart;  // google-build-using-namespace
 
 namespace violations {
+
+using namespace apart;  // google-build-using-namespace
 
 namespace {
 static int counted = 0;  // readability-static-definition-in-anonymous-namespace
