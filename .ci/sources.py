@@ -51,13 +51,18 @@ def skip_brackets(tokens, at, opening, closing):
     return at
 
 
-def declared_name(statement):
-    """The name that a statement of a namespace declares, or None."""
+def without_prefix(statement):
+    """A statement without its template parameters and attributes."""
     at = 0
     while at < len(statement) and statement[at] in ("template", "["):
         at = skip_brackets(statement, at + (statement[at] == "template"),
                            *(("<", ">") if statement[at] == "template" else ("[", "]")))
-    words = statement[at:]
+    return statement[at:]
+
+
+def declared_name(statement):
+    """The name that a statement of a namespace declares, or None."""
+    words = without_prefix(statement)
     if not words or words[0] == "friend":
         return None
     if words[0] in ("struct", "class", "union", "enum"):
@@ -78,6 +83,13 @@ def declared_name(statement):
         elif depth == 0 and WORD.match(word):
             last = word
     return last
+
+
+def is_function(statement):
+    """Whether a statement that declares a name declares a function of it."""
+    words = without_prefix(statement)
+    before_value = words[:words.index("=")] if "=" in words else words  # or before a default argument
+    return "(" in before_value[1:] and words[0] not in ("struct", "class", "union", "enum", "using")
 
 
 # Boost's macros that open a namespace.
@@ -104,9 +116,8 @@ def declarations(tokens):
                 continue
             statement.append("{}")
             at = skip_brackets(tokens, at, "{", "}")
-            value = statement[0] in ("struct", "class", "union", "enum") or "=" in statement
             ended = at < len(tokens) and tokens[at] == ";"
-            if "(" in statement and not value or ended:
+            if is_function(statement) or ended:
                 yield statement, tuple(name for scope in scopes for name in scope)
                 statement, at = [], at + ended
             continue
@@ -122,12 +133,6 @@ def declarations(tokens):
             parentheses += (token in "([") - (token in ")]")
             statement.append(token)
         at += 1
-
-
-def is_function(statement):
-    """Whether a statement that declares a name declares a function of it."""
-    words = statement[:statement.index("=")] if "=" in statement else statement
-    return "(" in words and words[0] not in ("struct", "class", "union", "enum", "using")
 
 
 class Source:
