@@ -77,6 +77,10 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
       parse_convolution_line("mb8ic64ih28oc64kh3ph1"), type, layout, KILN_CROSS_CORRELATION);
   out.emplace_back(
       make_convolution(o.spec, o.x, o.w, o.y, {{.kind = EpilogueOperation::Kind::moments}}));
+  out.emplace_back(make_convolution_transposed(o.spec, o.y, o.w, o.x,
+                                               {{.kind = EpilogueOperation::Kind::gradient,
+                                                 .tensor = o.x,
+                                                 .activation = {KILN_ACTIVATION_RELU, 0}}}));
   const Tensor& x = o.x;
   PoolingSpec pool;
   pool.spatial = 2;
