@@ -52,14 +52,6 @@ class Owner {
   std::unique_ptr<std::remove_pointer_t<Pointer>, Destroy> object_;
 };
 
-namespace detail {
-// Of a descriptor that may be null.
-template <class Descriptor>
-auto get(const Descriptor* descriptor) {
-  return descriptor != nullptr ? descriptor->get() : nullptr;
-}
-}  // namespace detail
-
 class Handle : public Owner<kilnHandle_t, kilnDestroy> {
  public:
   explicit Handle(kilnDeviceKind_t kind, int ordinal = 0)

@@ -33,6 +33,12 @@ struct Extent {
 
 namespace detail {
 
+// Of a descriptor that may be null.
+template <class Descriptor>
+auto get(const Descriptor* descriptor) {
+  return descriptor != nullptr ? descriptor->get() : nullptr;
+}
+
 inline void check_counts(SizeSpan strides, SizeSpan dims) {
   if (strides.size() != dims.size())
     throw Exception(KILN_STATUS_BAD_PARAM, "strides differ in number from dims");
