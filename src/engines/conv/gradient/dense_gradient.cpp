@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "engines/conv/dense/geometry.hpp"
 #include "engines/conv/gradient/gradient_finish.hpp"
+#include "engines/conv/passes/channel_finish.hpp"
 
 namespace kiln {
 namespace {
@@ -72,15 +73,11 @@ Proposal with_gradient(Proposal plain, const RowParts& parts, const ConvolutionP
   launch.parameters.resize(first + tensor_map_alignment);
   const std::vector<Operand> operands = operands_of(problem);
   std::size_t at = first;
-  using Hole = LaunchSpec::Hole;
   for (const std::string_view name : {"norm_scale", "norm_bias", "norm_mean", "norm_deviation"}) {
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      if (operands[i].name == name)
-        launch.patches.push_back(
-            {Hole::operand, static_cast<std::uint8_t>(i), static_cast<std::uint16_t>(at)});
+    patch_operand(launch, operands, name, at);
     at += sizeof(void*);
   }
-  launch.patches.push_back({Hole::workspace, 0, static_cast<std::uint16_t>(at)});
+  launch.patches.push_back({LaunchSpec::Hole::workspace, 0, static_cast<std::uint16_t>(at)});
   out.then.push_back(gradient_finish({parts.padded_rows(), parts.parts(), device.multiprocessors},
                                      problem, out.kernel.engine));
   out.workspace = parts.workspace(partial_sums_bytes);
