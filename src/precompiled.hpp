@@ -1,5 +1,6 @@
 // What most files include of the standard library, precompiled: half of what they take to compile.
-// A file includes what it uses all the same, because clang-tidy and clangd read it without this header.
+// A file includes what it uses all the same, because clang-tidy and clangd read it without this
+// header.
 #pragma once
 
 #include <algorithm>

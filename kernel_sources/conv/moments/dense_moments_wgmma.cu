@@ -1,5 +1,6 @@
 // The forward pass of dense_wgmma.cu that makes the moments of each channel of its result as well
-// (tile_moments.cuh): channels last, one phase, sums that need no promotion, results that TMA stores.
+// (tile_moments.cuh): channels last, one phase, sums that need no promotion, results that TMA
+// stores.
 #include "conv/dense/consume.cuh"
 #include "conv/moments/tile_moments.cuh"
 
