@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -109,10 +110,16 @@ struct Step {
 };
 
 // What an engine proposes: steps that are launched in order on one stream, so that each sees the
-// results of those before it. The first step is the proposal itself, because most proposals have
-// one step, and the first kernel gives the candidate its name.
-struct Proposal : Step {
-  std::vector<Step> then{};  // the steps after the first
+// results of those before it. The first step's kernel gives the candidate its name.
+struct Proposal {
+  Proposal() : steps(1) {}
+  Proposal(Step only) : steps{std::move(only)} {}  // NOLINT(google-explicit-constructor)
+  Proposal(std::vector<Step> all, std::size_t bytes) : steps(std::move(all)), workspace(bytes) {}
+
+  Step& first() { return steps.front(); }
+  const Step& first() const { return steps.front(); }
+
+  std::vector<Step> steps;  // at least one
   // Bytes of device memory that steps use to pass results on; at most what the caller granted.
   std::size_t workspace = 0;
 };

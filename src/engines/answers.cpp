@@ -24,8 +24,8 @@ std::shared_ptr<const Answer> answer_of(std::variant<std::vector<Candidate>, Ref
   auto& candidates = std::get<std::vector<Candidate>>(asked);
   answer->estimates.reserve(candidates.size());
   for (Candidate& candidate : candidates) {
-    Estimate estimate{candidate.kernel, candidate.parts, candidate.seconds, candidate.workspace,
-                      nullptr};
+    Estimate estimate{candidate.kernel,    candidate.parts, candidate.seconds,
+                      candidate.workspace, nullptr,         candidate.groups};
     if (candidate.made) estimate.made = std::make_shared<Proposal>(std::move(*candidate.made));
     answer->estimates.push_back(std::move(estimate));
   }
@@ -50,8 +50,8 @@ std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& prob
 Proposal make_proposal(const Engine& engine, const Problem& problem,
                        const DeviceDescription& device, const Estimate& estimate) {
   ++all.lock()->effort.proposals;
-  Candidate candidate{estimate.kernel, estimate.parts, estimate.seconds, std::nullopt,
-                      estimate.workspace};
+  Candidate candidate{estimate.kernel, estimate.parts,     estimate.seconds,
+                      std::nullopt,    estimate.workspace, estimate.groups};
   if (estimate.made) candidate.made = *estimate.made;
   return engine.make(problem, device, std::move(candidate));
 }

@@ -18,6 +18,7 @@ struct Estimate {
   double seconds = 0;
   std::size_t workspace = 0;
   std::shared_ptr<const Proposal> made{};  // null: the engine has yet to make it
+  int groups = 1;
 };
 
 struct Answer {

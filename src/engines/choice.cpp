@@ -8,7 +8,6 @@
 #include "core/error.hpp"
 #include "core/process/per_process.hpp"
 #include "engines/answers.hpp"
-#include "engines/choice_estimate.hpp"
 #include "engines/recent_problems.hpp"
 
 namespace kiln {
@@ -97,7 +96,8 @@ Found in_parts(const Found& reference, const Problem& problem, const DeviceDescr
   Found best;
   const auto answer = ask_once(*reference.engine, problem, device);
   for (const Estimate& each : answer->estimates)
-    if (each.kernel == reference.estimate.kernel && (each.parts == 1 || several))
+    if (each.kernel == reference.estimate.kernel &&
+        (each.groups > 1) == (reference.estimate.groups > 1) && (each.parts == 1 || several))
       take(*reference.engine, each, terms.workspace, best);
   return best;
 }
@@ -169,7 +169,7 @@ class Memory {
     // A step takes some 7 KiB. Beside the execution of so many steps a new choice costs little.
     constexpr std::size_t most = 128, most_steps = 64;
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-    if (convolution == nullptr || choice.proposal.then.size() >= most_steps) return;
+    if (convolution == nullptr || choice.proposal.steps.size() > most_steps) return;
     choices_.push_front(std::make_shared<Remembered>(
         Remembered{*convolution, device, terms, choice, std::move(refusals)}));
     if (choices_.size() > most) choices_.pop_back();
@@ -192,7 +192,8 @@ std::optional<Choice> find(const Winner& winner, const Problem& problem,
       if (candidate.parts != winner.parts || candidate.workspace > workspace) continue;
       const double seconds = candidate.seconds;
       Proposal proposal = engine->make(problem, device, std::move(candidate));
-      if (proposal.kernel.tile == winner.tile) return Choice{std::move(proposal), seconds, true};
+      if (proposal.first().kernel.tile == winner.tile)
+        return Choice{std::move(proposal), seconds, true};
     }
   }
   return std::nullopt;
@@ -235,7 +236,7 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
   if (found.engine == nullptr) refuse_for(problem, terms, refusals);
   Choice choice{make_proposal(*found.engine, problem, device, found.estimate),
                 found.estimate.seconds, false};
-  if (shared) choice.proposal.kernel.clustered = true;
+  if (shared) choice.proposal.first().kernel.clustered = true;
   memory.lock()->keep(problem, device, terms, choice,
                       {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
   return choice;
@@ -287,7 +288,7 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
       const double seconds = candidate.seconds;
       const int parts = candidate.parts;
       Proposal proposal = engine->make(problem, device, std::move(candidate));
-      Winner name{engine->name(), proposal.kernel.tile, parts};
+      Winner name{engine->name(), proposal.first().kernel.tile, parts};
       options.push_back({std::move(name), {std::move(proposal), seconds, false}, only_by_name});
     }
   }

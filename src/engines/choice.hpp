@@ -44,9 +44,6 @@ struct Terms {
   std::size_t workspace = 0;  // bytes of workspace that the caller grants
   friend bool operator==(const Terms&, const Terms&) = default;
 };
-// The most workspace that any plan uses, in bytes.
-inline constexpr std::size_t most_workspace = std::size_t{16} << 20;
-
 // The terms as flags of `kiln`, each followed by a space: "--engine direct --workspace 4096 ".
 std::string flags_of(const Terms& terms);
 
@@ -73,6 +70,15 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
 // The cost model's proposal.
 Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                 std::vector<EngineRefusal>& refusals);
+
+// The estimate of what choose() would choose, without its kernel: for problems that contain what is
+// chosen for another one. Throws as choose() does.
+struct ChoiceEstimate {
+  double seconds = 0;
+  std::size_t workspace = 0;  // bytes
+};
+ChoiceEstimate estimate_choice(const Problem& problem, const DeviceDescription& device,
+                               const Terms& terms);
 
 // All candidates that need at most `workspace` bytes, with their kernels, the least estimate first.
 // Throws what choose() throws.

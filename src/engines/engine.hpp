@@ -2,9 +2,11 @@
 // kernels that it offers, each with its estimated time, or refuses with a reason.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,9 +16,18 @@
 
 namespace kiln {
 
-struct Refusal {
-  std::string
-      reason;  // a clause: "2 output channels a group; below 8 the tile would be mostly idle"
+// The most workspace that any plan uses, in bytes.
+inline constexpr std::size_t most_workspace = std::size_t{16} << 20;
+
+// Why something is not possible; in a condition, whether it is refused at all.
+struct [[nodiscard]] Refusal {
+  Refusal() = default;                                  // it is possible
+  Refusal(std::string why) : reason(std::move(why)) {}  // NOLINT(google-explicit-constructor)
+  Refusal(const char* why) : reason(why) {}             // NOLINT(google-explicit-constructor)
+  explicit operator bool() const { return !reason.empty(); }
+
+  // A clause: "2 output channels a group; below 8 the tile would be mostly idle".
+  std::string reason;
 };
 
 struct Candidate {
@@ -26,6 +37,9 @@ struct Candidate {
   std::optional<Proposal>
       made{};  // the proposal, if the engine had to make it to know whether it takes the problem
   std::size_t workspace = 0;  // bytes it needs; with fewer granted it is not chosen
+  // Clusters of `parts` blocks that share a tile's reduction: more than 1 leave their sums in the
+  // workspace, and a second step adds them up. That is another kernel than with 1.
+  int groups = 1;
 };
 
 class Engine {

@@ -4,7 +4,7 @@
 #include "core/text.hpp"
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
 #include "engines/conv/dense/dense_wgmma.hpp"
-#include "engines/conv/dense/wgrad_dense_wgmma.hpp"
+#include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
@@ -20,17 +20,10 @@
 #include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
 #include "engines/conv/halo/halo_nchw.hpp"
-#include "engines/conv/halo/halo_nchw_wgmma.hpp"
 #include "engines/conv/halo/halo_nhwc.hpp"
-#include "engines/conv/halo/halo_nhwc_wgmma.hpp"
+#include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
-#include "engines/conv/passes/result_pass.hpp"
-#include "engines/conv/relaid/channels_last_copies.hpp"
-#include "engines/conv/relaid/patches.hpp"
-#include "engines/conv/relaid/wgrad_channels_first_copies.hpp"
-#include "engines/conv/stand_in/stand_in_dense.hpp"
-#include "engines/conv/stand_in/stand_in_direct.hpp"
-#include "engines/conv/stand_in/stand_in_gemm.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/conv/toeplitz/wgrad_toeplitz_nhwc_mma.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
@@ -49,44 +42,99 @@
 #include "engines/pooling/pooling.hpp"
 #include "engines/pooling/pooling_backward_tiled.hpp"
 #include "engines/reduction/reduction.hpp"
+#include "engines/rewrite/channels_last_copies.hpp"
+#include "engines/rewrite/patches.hpp"
+#include "engines/rewrite/result_pass.hpp"
+#include "engines/rewrite/wgrad_channels_first_copies.hpp"
 #include "engines/softmax/softmax.hpp"
 #include "engines/softmax/softmax_online.hpp"
+#include "engines/stand_in/stand_in_dense.hpp"
+#include "engines/stand_in/stand_in_direct.hpp"
+#include "engines/stand_in/stand_in_gemm.hpp"
 
 namespace kiln {
 
 namespace {
 
-template <class... Engines>
-std::vector<const Engine*> make_engines() {
-  return {new Engines...};
+template <class Type>
+const Engine* one() {
+  return new Type;
+}
+template <class Tile>
+const Engine* one(const Recipe<Tile>& recipe) {
+  return new RecipeEngine(recipe);
 }
 
 }  // namespace
 
 std::span<const Engine* const> engines() {
   static constinit Once<std::vector<const Engine*>> all("engines");
-  return all.get(
-      make_engines<
-          DenseNhwcWgmmaEngine, DenseNchwWgmmaEngine, MomentsPassEngine, GradientPassEngine,
-          ChannelsLastCopiesEngine, PatchesNhwcEngine, DenseHaloNhwcWgmmaEngine,
-          HaloNhwcWgmmaEngine, HaloNchwWgmmaEngine, HaloNhwcMmaEngine, HaloNhwcWgmmaSwapEngine,
-          HaloNchwMmaEngine, HaloNchwWgmmaSwapEngine, FewInputChannelsNhwcMmaEngine,
-          FewInputChannelsMmaEngine, FewInputChannelsWgmmaSwapEngine, FewOutputChannelsMmaEngine,
-          FewOutputChannelsWgmmaEngine, ImplicitGemmMmaEngine, ImplicitGemmFmaEngine,
-          GroupedHaloNhwcMmaEngine, GroupedNhwcMmaEngine, ToeplitzNhwcMmaEngine,
-          DepthwiseHaloNhwcFmaEngine, DepthwiseNhwcFmaEngine, DepthwiseFmaEngine,
-          StandInDenseEngine, StandInGemmEngine, StandInDirectEngine, DirectEngine,
-          WgradDepthwiseFmaEngine, WgradDepthwiseNhwcFmaEngine, WgradDepthwiseNhwcMmaEngine,
-          WgradGroupedNhwcMmaEngine, WgradToeplitzNhwcMmaEngine, WgradFewChannelsMmaEngine,
-          WgradDenseNhwcWgmmaEngine, WgradDenseNchwWgmmaEngine, WgradChannelsLastCopiesEngine,
-          WgradChannelsFirstCopiesEngine, WgradPatchesNhwcEngine, WgradNhwcMmaEngine,
-          WgradNchwMmaEngine, WgradNchwWgmmaSwapEngine, WgradImplicitGemmMmaEngine,
-          WgradImplicitGemmFmaEngine, StandInWgradDenseEngine, StandInWgradGemmEngine,
-          StandInWgradDirectEngine, WgradDirectEngine, LocalFmaEngine, LocalDgradFmaEngine,
-          WgradLocalFmaEngine, LocalDirectEngine, PoolingBackwardStagedEngine,
-          PoolingBackwardTiledEngine, PoolingEngine, SoftmaxEngine, SoftmaxOnlineInTurnEngine,
-          SoftmaxOnlineEngine, TransposeEngine, PointwiseEngine, ReductionEngine,
-          NormalizationEngine>);
+  return all.get([] {
+    return std::vector<const Engine*>{one<DenseNhwcWgmmaEngine>(),
+                                      one<DenseNchwWgmmaEngine>(),
+                                      one<MomentsPassEngine>(),
+                                      one<GradientPassEngine>(),
+                                      one<ChannelsLastCopiesEngine>(),
+                                      one<PatchesNhwcEngine>(),
+                                      one<DenseHaloNhwcWgmmaEngine>(),
+                                      one(halo_nhwc_wgmma),
+                                      one(halo_nchw_wgmma),
+                                      one<HaloNhwcMmaEngine>(),
+                                      one<HaloNhwcWgmmaSwapEngine>(),
+                                      one<HaloNchwMmaEngine>(),
+                                      one<HaloNchwWgmmaSwapEngine>(),
+                                      one<FewInputChannelsNhwcMmaEngine>(),
+                                      one<FewInputChannelsMmaEngine>(),
+                                      one<FewInputChannelsWgmmaSwapEngine>(),
+                                      one<FewOutputChannelsMmaEngine>(),
+                                      one<FewOutputChannelsWgmmaEngine>(),
+                                      one<ImplicitGemmMmaEngine>(),
+                                      one<ImplicitGemmFmaEngine>(),
+                                      one<GroupedHaloNhwcMmaEngine>(),
+                                      one<GroupedNhwcMmaEngine>(),
+                                      one<ToeplitzNhwcMmaEngine>(),
+                                      one<DepthwiseHaloNhwcFmaEngine>(),
+                                      one<DepthwiseNhwcFmaEngine>(),
+                                      one<DepthwiseFmaEngine>(),
+                                      one<StandInDenseEngine>(),
+                                      one<StandInGemmEngine>(),
+                                      one<StandInDirectEngine>(),
+                                      one<DirectEngine>(),
+                                      one<WgradDepthwiseFmaEngine>(),
+                                      one<WgradDepthwiseNhwcFmaEngine>(),
+                                      one<WgradDepthwiseNhwcMmaEngine>(),
+                                      one<WgradGroupedNhwcMmaEngine>(),
+                                      one<WgradToeplitzNhwcMmaEngine>(),
+                                      one<WgradFewChannelsMmaEngine>(),
+                                      one<WgradDenseNhwcWgmmaEngine>(),
+                                      one<WgradDenseNchwWgmmaEngine>(),
+                                      one<WgradChannelsLastCopiesEngine>(),
+                                      one<WgradChannelsFirstCopiesEngine>(),
+                                      one<WgradPatchesNhwcEngine>(),
+                                      one<WgradNhwcMmaEngine>(),
+                                      one<WgradNchwMmaEngine>(),
+                                      one<WgradNchwWgmmaSwapEngine>(),
+                                      one<WgradImplicitGemmMmaEngine>(),
+                                      one<WgradImplicitGemmFmaEngine>(),
+                                      one<StandInWgradDenseEngine>(),
+                                      one<StandInWgradGemmEngine>(),
+                                      one<StandInWgradDirectEngine>(),
+                                      one<WgradDirectEngine>(),
+                                      one<LocalFmaEngine>(),
+                                      one<LocalDgradFmaEngine>(),
+                                      one<WgradLocalFmaEngine>(),
+                                      one<LocalDirectEngine>(),
+                                      one<PoolingBackwardStagedEngine>(),
+                                      one<PoolingBackwardTiledEngine>(),
+                                      one<PoolingEngine>(),
+                                      one<SoftmaxEngine>(),
+                                      one<SoftmaxOnlineInTurnEngine>(),
+                                      one<SoftmaxOnlineEngine>(),
+                                      one<TransposeEngine>(),
+                                      one<PointwiseEngine>(),
+                                      one<ReductionEngine>(),
+                                      one<NormalizationEngine>()};
+  });
 }
 
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -48,14 +48,13 @@ void Plan::finalize(const FinalizeOptions& options) {
     if (steps.size() == 1) first = std::move(found);
   };
   try {
-    add(proposal);
-    for (kiln::Step& step : proposal.then) add(step);
+    for (kiln::Step& step : proposal.steps) add(step);
   } catch (const Error& error) {
     if (error.status() != KILN_STATUS_NOT_CACHED) throw;
     fail(KILN_STATUS_NOT_CACHED, plan_line(problem_, device_->description(), options.terms), ": ",
          error.what());
   }
-  alignment_ = proposal.kernel.alignment;
+  alignment_ = proposal.first().kernel.alignment;
   workspace_bytes_ = proposal.workspace;
   origin_ = first.origin;
   times_ = times;
@@ -65,7 +64,7 @@ void Plan::finalize(const FinalizeOptions& options) {
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
     log::info(cat("kiln ", plan_line(problem_, device_->description(), options.terms), " -> ",
-                  proposal.kernel.engine, tuned_ ? " (tuned) for " : " for ",
+                  proposal.first().kernel.engine, tuned_ ? " (tuned) for " : " for ",
                   device_->description().arch, ", ", first.account, ", ",
                   std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));
 }
@@ -144,7 +143,7 @@ void Plan::check_workspace(std::span<void* const> operands, std::span<const char
 }
 
 void Plan::ask_also(const Proposal& proposal) {
-  alignment_ = std::max(alignment_, proposal.kernel.alignment);
+  alignment_ = std::max(alignment_, proposal.first().kernel.alignment);
   workspace_bytes_ = std::max(workspace_bytes_, proposal.workspace);
 }
 

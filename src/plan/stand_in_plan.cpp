@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/log/log.hpp"
-#include "engines/stand_in.hpp"
+#include "engines/stand_in/stand_in.hpp"
 #include "plan/background.hpp"
 #include "plan/plan_line.hpp"
 
@@ -15,7 +15,7 @@ constexpr double most_slowdown = 3;  // estimated, of a quick stand-in: kilnStan
 
 // Why a stand-in is not KILN_STAND_IN_QUICK; "" if it is.
 std::string slow_because(const StandIn& stand_in, const Choice& chosen) {
-  const std::string engine = stand_in.choice.proposal.kernel.engine;
+  const std::string engine = stand_in.choice.proposal.first().kernel.engine;
   if (!stand_in.for_every_shape)
     return cat("no kernel that serves every shape takes the problem; ", engine,
                " would, by KILN_STAND_IN_ANY");
@@ -35,7 +35,7 @@ std::unique_ptr<Plan> make_stand_in(const Plan& plan, const Terms& terms, const 
             : quick ? slow_because(*found, chosen)
                     : "";
   if (!why_not.empty()) return nullptr;
-  FinalizeOptions options{{found->choice.proposal.kernel.engine, terms.workspace},
+  FinalizeOptions options{{found->choice.proposal.first().kernel.engine, terms.workspace},
                           quick ? Caching::cached : Caching::use,
                           std::move(found->choice)};
   auto out = std::make_unique<Plan>(plan.shared_device(), plan.problem());

@@ -158,8 +158,8 @@ std::string tuning_device(const DeviceDescription& device, std::size_t workspace
 }
 
 std::string tuned_text(const Proposal& proposal, kilnDeviceKind_t kind) {
-  std::string all = generate_source(proposal.kernel, kind);
-  for (const Step& step : proposal.then) all += generate_source(step.kernel, kind);
+  std::string all;
+  for (const Step& step : proposal.steps) all += generate_source(step.kernel, kind);
   return cache::hash64_hex(bytes_of(all));
 }
 

@@ -16,7 +16,7 @@
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/choice.hpp"
-#include "engines/stand_in.hpp"
+#include "engines/stand_in/stand_in.hpp"
 
 namespace {
 
@@ -46,18 +46,18 @@ void print_row(const cli::ManifestEntry& entry, const DeviceDescription& device)
   const Choice choice = choose(entry.problem, device, entry.terms, refusals, nullptr);
   const double chosen = cpu_microseconds();
   const Proposal& proposal = choice.proposal;
-  std::string text = written(proposal, device.kind);
-  for (const Step& step : proposal.then) text += written(step, device.kind);
+  std::string text;
+  for (const Step& step : proposal.steps) text += written(step, device.kind);
   const double text_end = cpu_microseconds();
   const std::optional<StandIn> other = stand_in(entry.problem, device, entry.terms);
   const double end = cpu_microseconds();
   const auto name = [](const Proposal& made) {
-    return describe(name_of(made.kernel, made.launch));
+    return describe(name_of(made.first().kernel, made.first().launch));
   };
   std::printf("%.0f,%.0f,%.0f,\"%s%s %s\",\"%s\",%zu,%.9g,%zu,%s,\"%s\"\n", chosen - start,
               text_end - chosen, end - text_end, flags_of(entry.terms).c_str(),
               command_of(entry.problem), line_of(entry.problem).c_str(), name(proposal).c_str(),
-              1 + proposal.then.size(), choice.seconds * 1e6, proposal.workspace,
+              proposal.steps.size(), choice.seconds * 1e6, proposal.workspace,
               cache::hash64_hex(std::as_bytes(std::span(text))).c_str(),
               other ? name(other->choice.proposal).c_str() : "");
 }

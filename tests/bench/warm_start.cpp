@@ -37,7 +37,8 @@ std::vector<Problem> problems_of(const std::string& file, const DeviceDescriptio
   for (const auto& entry : cli::read_manifest(file, {}).entries) {
     std::vector<EngineRefusal> refusals;
     const Proposal proposal = choose(entry.problem, device, {}, refusals);
-    if (problems.size() < most && seen.insert(generate_source(proposal.kernel, device.kind)).second)
+    if (problems.size() < most &&
+        seen.insert(generate_source(proposal.first().kernel, device.kind)).second)
       problems.push_back(entry.problem);
   }
   return problems;
@@ -57,7 +58,7 @@ int run(const std::string& file, const std::string& arch, std::size_t most) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<EngineRefusal> refusals;
     const Proposal proposal = choose(problem, device, {}, refusals);
-    const FoundImage found = make_image(proposal.kernel, device.kind, device.arch);
+    const FoundImage found = make_image(proposal.first().kernel, device.kind, device.arch);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     times.push_back(time.count());
     lookups.push_back(found.times.lookup);

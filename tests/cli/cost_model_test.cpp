@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_a_range_of_batches) {
         for (const std::int64_t batch : {least, least + 1, (least + most) / 2, most}) {
           ConvolutionProblem problem = convolution(cat(flags, line));
           problem.batch = batch;
-          const KernelSpec kernel = choose(problem, device, {}, refusals).kernel;
+          const KernelSpec kernel = choose(problem, device, {}, refusals).first().kernel;
           kernels.insert(kernel.engine + " " + kernel.tile);
         }
         BOOST_TEST(kernels.size() == 1u, flags << line << " at " << least << " to " << most);

@@ -117,8 +117,7 @@ inline void ask_engines(kilnPlan_t plan) {
         require(launch.shape.grid[0] <= 0x7fffffff);
         require(launch.shape.grid[1] <= 0xffff && launch.shape.grid[2] <= 0xffff);
       };
-      check(proposal);
-      for (const kiln::Step& step : proposal.then) check(step);
+      for (const kiln::Step& step : proposal.steps) check(step);
     }
   }
 }

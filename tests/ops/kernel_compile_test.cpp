@@ -32,7 +32,7 @@ using namespace test;
 
 std::string engine_of(const Problem& problem, const std::string& arch) {
   std::vector<EngineRefusal> refusals;
-  return choose(problem, known_architecture(arch), {}, refusals).kernel.engine;
+  return choose(problem, known_architecture(arch), {}, refusals).first().kernel.engine;
 }
 
 std::vector<Case> cases() {
@@ -135,8 +135,8 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
     const Proposal proposal = item.option ? item.option->choice.proposal
                                           : choose(item.problem, known_architecture(item.arch),
                                                    {.workspace = most_workspace}, refusals);
-    std::string faults = compile(proposal.kernel, item.arch, where, nvrtc);
-    for (const Step& step : proposal.then) faults += compile(step.kernel, item.arch, where, nvrtc);
+    std::string faults;
+    for (const Step& step : proposal.steps) faults += compile(step.kernel, item.arch, where, nvrtc);
     return faults;
   } catch (const Error& error) {
     return where + std::string(error.what()).substr(0, 2000) + "\n";
@@ -199,10 +199,10 @@ BOOST_AUTO_TEST_CASE(every_constant_is_read_by_some_kernel) {
       for (const Problem& problem : problems(type, layout, true))
         for (const Option& option :
              all_candidates(problem, known_architecture("sm_90a"), most_workspace)) {
-          add(option.choice.proposal);
-          for (const Step& step : option.choice.proposal.then) add(step);
+          for (const Step& step : option.choice.proposal.steps) add(step);
         }
-      for (const Case& item : every_tile(type, layout, "sm_90a")) add(item.option->choice.proposal);
+      for (const Case& item : every_tile(type, layout, "sm_90a"))
+        add(item.option->choice.proposal.first());
     }
   for (const std::string& name : generated)
     BOOST_TEST(read.contains(name), name << " is read nowhere");

@@ -40,8 +40,7 @@ std::vector<KernelSpec> make_kernels() {
       if (spec.late_bytes == 0 && seen.insert(cat(spec.file, " ", spec.engine)).second)
         out.push_back(spec);
     };
-    one(proposal.kernel);
-    for (const Step& step : proposal.then) one(step.kernel);
+    for (const Step& step : proposal.steps) one(step.kernel);
   };
   for (const DataType type : {KILN_DATA_HALF, KILN_DATA_FLOAT, KILN_DATA_DOUBLE})
     for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {

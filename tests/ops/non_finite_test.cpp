@@ -71,7 +71,7 @@ bool skips_nothing(const std::string& engine) {
 bool reads_least_nan_as_infinity(const Option& option, const Arithmetic& arithmetic) {
   if (arithmetic.math != KILN_MATH_TF32) return false;
   bool tensor_cores = false, checked = false;
-  for (const Constant& constant : option.choice.proposal.kernel.constants) {
+  for (const Constant& constant : option.choice.proposal.first().kernel.constants) {
     tensor_cores |= constant.name == "PROMOTE";  // only these kernels promote sums
     checked |= constant.name == "CHECKED" && std::get<bool>(constant.value);
   }

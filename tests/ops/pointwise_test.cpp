@@ -222,6 +222,7 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
       const TensorDims dims{n, 16, 9, 8};
       return choose(make_transform(dense(KILN_DATA_FLOAT, dims), dense(KILN_DATA_FLOAT, dims, to)),
                     on, {}, refusals)
+          .first()
           .kernel;
     };
     BOOST_TEST((kernel(1) == kernel(7)));

@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(the_sum_of_nothing_is_zero) {
   // Without results there is nothing to write.
   OperationCase none(make_reduction(KILN_REDUCE_MAX, dense(KILN_DATA_FLOAT, {0, 3, 8, 9}),
                                     dense(KILN_DATA_FLOAT, {0, 3, 1, 1})));
-  BOOST_TEST(proposal_of(none.problem).launch.empty);
+  BOOST_TEST(proposal_of(none.problem).first().launch.empty);
   BOOST_TEST(check(none) == "");
 }
 
@@ -281,6 +281,7 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
     return proposal_of(make_reduction(KILN_REDUCE_SUM,
                                       dense(KILN_DATA_FLOAT, {n, 16, 9, 8}, layout),
                                       dense(KILN_DATA_FLOAT, {keep ? n : 1, 16, 1, 1})))
+        .first()
         .kernel;
   };
   for (kilnTensorFormat_t layout : layouts) {

@@ -44,7 +44,7 @@ Proposal proposal_of(const Problem& problem, const std::string& engine = {}) {
 // The engine that is chosen for a problem, and the number of blocks that share a row.
 std::string way_of(const Problem& problem) {
   const Proposal proposal = proposal_of(problem);
-  return cat(proposal.kernel.engine, " x", proposal.launch.shape.cluster);
+  return cat(proposal.first().kernel.engine, " x", proposal.first().launch.shape.cluster);
 }
 
 }  // namespace
@@ -141,11 +141,12 @@ BOOST_AUTO_TEST_CASE(rows_kept_in_part) {
 BOOST_AUTO_TEST_CASE(long_rows_go_to_the_online_engine) {
   const Tensor small = dense(KILN_DATA_FLOAT, {2, 96, 8, 8}),
                wide = dense(KILN_DATA_FLOAT, {1, 2000000, 1, 1});
-  BOOST_TEST(proposal_of(forward_case(small, small).problem).kernel.engine == "softmax");
+  BOOST_TEST(proposal_of(forward_case(small, small).problem).first().kernel.engine == "softmax");
   const Proposal online =
       proposal_of(make_softmax_forward(KILN_SOFTMAX_FAST, KILN_SOFTMAX_MODE_CHANNEL, wide, wide));
-  BOOST_TEST(online.kernel.engine == "softmax_online");
-  if (device()->description().largest_cluster >= 8) BOOST_TEST(online.launch.shape.cluster >= 8u);
+  BOOST_TEST(online.first().kernel.engine == "softmax_online");
+  if (device()->description().largest_cluster >= 8)
+    BOOST_TEST(online.first().launch.shape.cluster >= 8u);
 }
 
 BOOST_AUTO_TEST_CASE(rows_add_up_to_one) {
@@ -345,7 +346,9 @@ BOOST_AUTO_TEST_CASE(one_kernel_for_every_batch) {
       for (const char* engine : all_engines) {
         const auto kernel = [&](std::int64_t n) {
           const Tensor t = dense(KILN_DATA_FLOAT, {n, 16, 9, 8}, layout);
-          return proposal_of(make_softmax_forward(KILN_SOFTMAX_FAST, mode, t, t), engine).kernel;
+          return proposal_of(make_softmax_forward(KILN_SOFTMAX_FAST, mode, t, t), engine)
+              .first()
+              .kernel;
         };
         BOOST_TEST((kernel(2) == kernel(7)));
         BOOST_TEST((kernel(1) == kernel(5000)));

@@ -12,7 +12,7 @@
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/engine.hpp"
-#include "engines/stand_in.hpp"
+#include "engines/stand_in/stand_in.hpp"
 
 namespace proof {
 namespace {
@@ -82,27 +82,20 @@ std::string kernel_text(const KernelSpec& kernel, const DeviceDescription& devic
              without_paths(generate_source(kernel, device.kind)));
 }
 
-// The pointers to the steps of a proposal, the first of which is the proposal itself.
-std::vector<const Step*> steps_of(const Proposal& proposal) {
-  std::vector<const Step*> steps{&proposal};
-  for (const Step& step : proposal.then) steps.push_back(&step);
-  return steps;
-}
-
 std::string choice_text(const Proposal& proposal) {
   std::string text;
-  for (const Step* step : steps_of(proposal))
-    text += describe(name_of(step->kernel, step->launch)) + "\n";
+  for (const Step& step : proposal.steps)
+    text += describe(name_of(step.kernel, step.launch)) + "\n";
   return text;
 }
 std::string launches_text(const Proposal& proposal) {
   std::string text;
-  for (const Step* step : steps_of(proposal)) text += launch_text(*step);
+  for (const Step& step : proposal.steps) text += launch_text(step);
   return text;
 }
 std::string kernels_text(const Proposal& proposal, const DeviceDescription& device) {
   std::string text;
-  for (const Step* step : steps_of(proposal)) text += kernel_text(step->kernel, device);
+  for (const Step& step : proposal.steps) text += kernel_text(step.kernel, device);
   return text;
 }
 
@@ -142,8 +135,8 @@ Record candidates_of(const Engine& engine, const Problem& problem, const DeviceD
     const std::size_t workspace = candidates[i].workspace;
     const std::string seconds = seconds_text(candidates[i].seconds);
     const Proposal proposal = engine.make(problem, device, std::move(candidates[i]));
-    answer += cat(proposal.kernel.tile, ", split count ", parts, ", ", seconds, " s, workspace ",
-                  workspace, "\n");
+    answer += cat(proposal.first().kernel.tile, ", split count ", parts, ", ", seconds,
+                  " s, workspace ", workspace, "\n");
     launch += launches_text(proposal);
     if (all_texts || i == turn) text += kernels_text(proposal, device);
   }

@@ -9,7 +9,6 @@
 #include "device/device.hpp"
 #include "engines/answers.hpp"
 #include "engines/choice.hpp"
-#include "engines/choice_estimate.hpp"
 #include "problem/line/problem_line.hpp"
 #include "support/allocation_count.hpp"
 
@@ -38,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
             std::vector<EngineRefusal> refusals;
             const Proposal chosen = choose(problem, device, {.workspace = workspace}, refusals);
             const Effort after = effort_so_far();
-            of_copies += chosen.then.size() > 3;
+            of_copies += chosen.steps.size() > 4;
             BOOST_TEST(after.proposals - before.proposals <= 6,
                        text_of(Problem(problem))
                            << ": " << after.proposals - before.proposals << " proposals");
@@ -75,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
     cost.bytes = test::allocated_bytes() - bytes;
     std::vector<EngineRefusal> refusals;
     if (!cost.refused)
-      cost.steps = 1 + static_cast<int>(choose(problem, device, terms, refusals).then.size());
+      cost.steps = static_cast<int>(choose(problem, device, terms, refusals).steps.size());
     return cost;
   };
   int in_chunks = 0, many_chunks = 0, taken = 0;
@@ -121,7 +120,7 @@ BOOST_AUTO_TEST_CASE(choices_of_many_steps_are_not_kept) {
     std::vector<EngineRefusal> refusals;
     return choose(make_convolution(o.spec, o.x, o.w, o.y), device, {.workspace = most_workspace},
                   refusals)
-        .then.size();
+        .steps.size();
   };
   steps_of("64");
   const std::size_t before = mallinfo2().uordblks;
@@ -145,7 +144,8 @@ BOOST_AUTO_TEST_CASE(proposals_need_the_workspace_of_their_candidates) {
           const auto answer = ask_once(*engine, problem, device);
           for (const Estimate& each : answer->estimates) {
             const Proposal made = make_proposal(*engine, problem, device, each);
-            BOOST_TEST(made.workspace == each.workspace, engine->name() << made.kernel.tile);
+            BOOST_TEST(made.workspace == each.workspace, engine->name()
+                                                             << made.first().kernel.tile);
             some += made.workspace > 0;
           }
         }

@@ -35,9 +35,9 @@ Answer answer(const Problem& problem, const DeviceDescription& device,
               const std::string& only = "") {
   std::vector<EngineRefusal> refusals;
   const Choice choice = choose(problem, device, {.only_engine = only}, refusals, nullptr);
-  Answer out{choice.proposal.kernel.engine,
-             choice.proposal.kernel.tile,
-             choice.proposal.launch.shape.cluster,
+  Answer out{choice.proposal.first().kernel.engine,
+             choice.proposal.first().kernel.tile,
+             choice.proposal.first().launch.shape.cluster,
              choice.seconds,
              {}};
   for (const EngineRefusal& refusal : refusals)
@@ -115,9 +115,9 @@ BOOST_AUTO_TEST_CASE(a_range_of_batches_has_one_kernel) {
       for (std::int64_t batch = least; batch <= most; batch += most > 24 ? 7 : 1) {
         BOOST_TEST_CONTEXT(line << " of " << batch << " images") {
           const Proposal proposal = chosen(problem, batch);
-          BOOST_TEST((proposal.kernel == reference.kernel));
-          const bool clustered = proposal.kernel.clustered;
-          BOOST_TEST((clustered || proposal.launch.shape.cluster == 1));
+          BOOST_TEST((proposal.first().kernel == reference.first().kernel));
+          const bool clustered = proposal.first().kernel.clustered;
+          BOOST_TEST((clustered || proposal.first().launch.shape.cluster == 1));
           ++(clustered ? shared : alone);
         }
       }
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(depthwise_filter_gradients_are_not_for_the_last_resort) {
       std::vector<EngineRefusal> refusals;
       const Proposal chosen = choose(make_convolution_wgrad(o.spec, o.x, o.y, o.w), device,
                                      {.workspace = most_workspace}, refusals);
-      BOOST_TEST(chosen.kernel.engine != "wgrad_direct", line);
+      BOOST_TEST(chosen.first().kernel.engine != "wgrad_direct", line);
     }
 }
 

@@ -154,8 +154,7 @@ BOOST_AUTO_TEST_CASE(no_generated_text_has_one) {
              all_candidates(problem, known_architecture("sm_90a"), most_workspace)) {
           if (!seen.insert(option.name.engine).second) continue;
           const Proposal& proposal = option.choice.proposal;
-          check(option.name.engine, generated(proposal.kernel));
-          for (const Step& step : proposal.then) check(option.name.engine, generated(step.kernel));
+          for (const Step& step : proposal.steps) check(option.name.engine, generated(step.kernel));
         }
   for (const Engine* const engine : engines())
     BOOST_TEST(seen.count(engine->name()) == 1u, "no problem here reaches " << engine->name());

@@ -18,7 +18,8 @@ const Problem problem = make_convolution(parse_convolution_line("mb2ic1000ih16oc
 
 std::string key_on(const DeviceDescription& device) {
   std::vector<EngineRefusal> refusals;
-  return key_of(choose(problem, device, {}, refusals).kernel, device.kind, device.arch).text();
+  return key_of(choose(problem, device, {}, refusals).first().kernel, device.kind, device.arch)
+      .text();
 }
 
 // A locale that separates groups of two digits, so that no compiler could read its numbers.
@@ -35,7 +36,7 @@ BOOST_AUTO_TEST_SUITE(kernel_key)
 BOOST_AUTO_TEST_CASE(every_letter_of_the_architecture_counts) {
   const DeviceDescription device = known_architecture("sm_90");
   std::vector<EngineRefusal> refusals;
-  const KernelSpec spec = choose(problem, device, {}, refusals).kernel;
+  const KernelSpec spec = choose(problem, device, {}, refusals).first().kernel;
   std::set<std::string> seen;
   for (const char* arch : {"sm_90", "sm_90a", "sm_90f", "sm_9", "compute_90"})
     seen.insert(key_of(spec, KILN_DEVICE_CUDA, arch).content_hash());
@@ -44,7 +45,7 @@ BOOST_AUTO_TEST_CASE(every_letter_of_the_architecture_counts) {
 
 BOOST_AUTO_TEST_CASE(each_constant_counts) {
   std::vector<EngineRefusal> refusals;
-  const KernelSpec spec = choose(problem, known_architecture("sm_80"), {}, refusals).kernel;
+  const KernelSpec spec = choose(problem, known_architecture("sm_80"), {}, refusals).first().kernel;
   std::set<std::string> seen = {key_of(spec, KILN_DEVICE_CUDA, "sm_80").content_hash()};
   std::size_t changes = 1;
   for (std::size_t i = 0; i < spec.constants.size(); ++i) {

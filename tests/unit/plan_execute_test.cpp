@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused_before_the_launch) {
 BOOST_AUTO_TEST_CASE(a_plan_can_ask_for_what_another_one_asks_for) {
   Plan plan = finalized(2);
   Proposal other;
-  other.kernel.alignment = 16;
+  other.first().kernel.alignment = 16;
   other.workspace = 32;
   plan.ask_also(other);
   BOOST_TEST(plan.alignment() == 16u);

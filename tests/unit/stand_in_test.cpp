@@ -1,5 +1,5 @@
 // Stand-ins, which execute while the chosen kernel is being compiled.
-#include "engines/stand_in.hpp"
+#include "engines/stand_in/stand_in.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(locally_connected_layers_have_one) {
         make_local_wgrad(spec, x, y, w)}) {
     const std::optional<StandIn> found = stand_in(problem, known_architecture("h100"), {});
     BOOST_TEST_REQUIRE(found.has_value(), text_of(Problem(problem)));
-    BOOST_TEST(found->choice.proposal.kernel.engine == "local_direct");
+    BOOST_TEST(found->choice.proposal.first().kernel.engine == "local_direct");
     BOOST_TEST(!found->for_every_shape);
   }
 }

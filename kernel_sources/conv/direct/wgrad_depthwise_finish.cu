@@ -1,6 +1,6 @@
 // The second step of a depthwise filter gradient, for which groups of blocks have left their sums
 // in the workspace. Each thread adds up one element in the order of the groups and stores it to dw.
-#include "conv/direct/depthwise_wgrad_tile.cuh"
+#include "conv/geometry/depthwise_wgrad_tile.cuh"
 
 KILN_KERNEL(wgrad_depthwise_finish, 128, 1, DepthwiseWgradParams, params) {
   const u32 at = block_x() * 128 + thread_x();

@@ -13,7 +13,7 @@
 // warp's reads meet in few banks.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
-#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/store/depthwise_wgrad_sum.cuh"
 #include "target/async_copy.cuh"
 
 constexpr int WORKERS = UNITS * TILE_P * RUNS, THREADS = (WORKERS + 31) / 32 * 32;

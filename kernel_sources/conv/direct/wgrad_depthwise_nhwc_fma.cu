@@ -8,7 +8,7 @@
 // step.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
-#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/store/depthwise_wgrad_sum.cuh"
 
 constexpr int THREADS = LANES_C * RUNS;
 constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,

@@ -3,8 +3,8 @@
 #include "common/block_sum.cuh"
 #include "common/magic.cuh"
 #include "conv/geometry/gradient_sum.cuh"
+#include "conv/geometry/wgrad_params.h"
 #include "conv/store/epilogue.cuh"
-#include "conv/wgrad/wgrad_params.h"
 #include "target/kernel.cuh"
 
 constexpr int THREADS = 256;

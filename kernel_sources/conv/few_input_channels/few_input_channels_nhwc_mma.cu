@@ -10,7 +10,7 @@
 // A warp computes 32 pixels, the rows of its products, by OCTETS octets (8 channels, 16 bytes).
 #include "common/magic.cuh"
 #include "conv/geometry/gather_params.h"
-#include "conv/grouped/lanes.cuh"
+#include "conv/geometry/lanes.cuh"
 #include "conv/load/whole_rows.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/shared_memory.cuh"

@@ -11,8 +11,8 @@
 // There are no zeros between groups, so infinities and NaN stay in their group.
 #include "common/magic.cuh"
 #include "conv/geometry/gather_params.h"
+#include "conv/geometry/lanes.cuh"
 #include "conv/grouped/filter_bits.cuh"
-#include "conv/grouped/lanes.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/async_copy.cuh"
 #include "target/shared_memory.cuh"

@@ -12,8 +12,8 @@
 //
 // The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
 // clusters (PARTIAL) leave theirs in the workspace for a second step.
-#include "conv/direct/boxed_wgrad_params.h"
-#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/geometry/boxed_wgrad_params.h"
+#include "conv/store/depthwise_wgrad_sum.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/warp_product.cuh"
 

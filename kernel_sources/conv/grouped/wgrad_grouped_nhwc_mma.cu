@@ -12,7 +12,7 @@
 // The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
 // clusters (PARTIAL) leave theirs in the workspace for a second step.
 #include "common/magic.cuh"
-#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/store/depthwise_wgrad_sum.cuh"
 #include "target/async_copy.cuh"
 #include "target/warp_product.cuh"
 

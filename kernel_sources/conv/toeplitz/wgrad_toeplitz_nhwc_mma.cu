@@ -16,8 +16,8 @@
 // rearrange x check its elements, and a tile with one that is not finite is computed by its
 // definition.
 #include "common/compute_type.cuh"
-#include "conv/direct/boxed_wgrad_params.h"
-#include "conv/direct/depthwise_wgrad_sum.cuh"
+#include "conv/geometry/boxed_wgrad_params.h"
+#include "conv/store/depthwise_wgrad_sum.cuh"
 #include "conv/toeplitz/lay_out.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/matrix_load.cuh"

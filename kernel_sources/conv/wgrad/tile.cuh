@@ -6,9 +6,9 @@
 #include "conv/geometry/gather_index.cuh"
 #include "conv/geometry/gradient_sum.cuh"
 #include "conv/geometry/tile_sums.cuh"
+#include "conv/geometry/wgrad_params.h"
 #include "conv/mma/scaled_sums.cuh"
 #include "conv/store/epilogue.cuh"
-#include "conv/wgrad/wgrad_params.h"
 
 // The pixel with a given number, counted from image 0 on.
 device_inline Pixel pixel_at(u32 index) { return PixelOrigin{0, 0, 0, 0}.decode(index); }

@@ -208,8 +208,8 @@ AskedKernel kernel_of_problem(const std::string& problem, const std::string& arc
   const DeviceDescription device = chip_of(line.chips, arch);
   std::vector<EngineRefusal> refusals;
   const Proposal proposal = choose_tuned(line.problem, device, line.terms, refusals).proposal;
-  return {plan_line(line.problem, device, line.terms), device.arch, proposal.kernel.engine,
-          kernel_text(proposal.kernel, device.kind, device.arch)};
+  return {plan_line(line.problem, device, line.terms), device.arch, proposal.first().kernel.engine,
+          kernel_text(proposal.first().kernel, device.kind, device.arch)};
 }
 
 void add_cache_command(Command app, Run& run_command) {

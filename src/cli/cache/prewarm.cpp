@@ -22,7 +22,7 @@
 #include "cli/usage_error.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
-#include "engines/conv/stand_in/stand_in_kernels.hpp"
+#include "engines/stand_in/stand_in_kernels.hpp"
 #include "plan/compile_slots.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/plan_line.hpp"
@@ -146,8 +146,7 @@ Work work_of(const Options& options, Counts& counts) {
           if (seen.insert(cat(device.arch, "\n", generate_source(kernel, device.kind))).second)
             work.jobs.push_back({label, std::move(kernel), device.kind, device.arch});
         };
-        add(choice.proposal.kernel);
-        for (Step& step : choice.proposal.then) add(step.kernel);
+        for (Step& step : choice.proposal.steps) add(step.kernel);
       } catch (const Error& error) {
         complain(cat(entry.place, ": ", label), error.what());
       }

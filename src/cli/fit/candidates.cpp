@@ -35,7 +35,7 @@ std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
     for (Candidate& candidate : *candidates) {
       MeasuredCandidate each{{engine->name(), "", candidate.parts}, engine, candidate.kernel};
       each.estimated = candidate.seconds;
-      each.name.tile = engine->make(problem, device, std::move(candidate)).kernel.tile;
+      each.name.tile = engine->make(problem, device, std::move(candidate)).first().kernel.tile;
       found.push_back(std::move(each));
     }
   }

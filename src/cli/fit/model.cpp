@@ -7,7 +7,7 @@
 
 #include "cli/fit/constants.hpp"
 #include "cli/tune/outcome.hpp"
-#include "engines/conv/relaid/channels_last_copies.hpp"
+#include "engines/rewrite/channels_last_copies.hpp"
 
 namespace kiln::cli::fit {
 namespace {

@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 
 ordered_json candidates_of(const Problem& problem, const DeviceDescription& device,
                            std::size_t workspace, const Choice& choice) {
-  const Winner chosen = name_of(choice.proposal.kernel, choice.proposal.launch);
+  const Winner chosen = name_of(choice.proposal.first().kernel, choice.proposal.first().launch);
   ordered_json json{{"candidates", ordered_json::array()}, {"refusals", ordered_json::array()}};
   for (const Option& option : all_candidates(problem, device, workspace))
     json["candidates"].push_back({{"engine", option.name.engine},

@@ -29,10 +29,11 @@ namespace {
 using nlohmann::ordered_json;
 
 const Step& step_of(const Proposal& proposal, std::size_t number) {
-  if (number > proposal.then.size())
-    throw UsageError(cat("--step is ", number, "; expected 0 to ", proposal.then.size(),
-                         ", as the problem takes ", proposal.then.size() + 1, " steps"));
-  return number == 0 ? proposal : proposal.then[number - 1];
+  const std::size_t steps = proposal.steps.size();
+  if (number >= steps)
+    throw UsageError(cat("--step is ", number, "; expected 0 to ", steps - 1,
+                         ", as the problem takes ", steps, " steps"));
+  return proposal.steps[number];
 }
 
 ordered_json spec_of(const Problem& problem, const Terms& terms, const Choice& choice,
@@ -55,7 +56,7 @@ ordered_json spec_of(const Problem& problem, const Terms& terms, const Choice& c
                     {"cluster", shape.cluster},
                     {"shared_memory_bytes", kernel.shared_memory},
                     {"alignment_bytes", kernel.alignment},
-                    {"steps", choice.proposal.then.size() + 1},
+                    {"steps", choice.proposal.steps.size()},
                     {"workspace_bytes", choice.proposal.workspace},
                     {"constants", ordered_json::array()}};
   std::istringstream constants(print_constants(kernel));
@@ -202,8 +203,8 @@ std::string write_sources(const std::string& folder, const Problem& problem,
                           const DeviceDescription& device, const Terms& terms) {
   std::vector<EngineRefusal> refusals;
   const Proposal proposal = choose_tuned(problem, device, terms, refusals).proposal;
-  std::vector<SourceFile> sources = source_files(proposal.kernel, device.kind);
-  for (const Step& step : proposal.then)
+  std::vector<SourceFile> sources;
+  for (const Step& step : proposal.steps)
     for (SourceFile& more : source_files(step.kernel, device.kind))
       if (std::none_of(sources.begin(), sources.end(),
                        [&](const SourceFile& each) { return each.path == more.path; }))

@@ -38,8 +38,7 @@ void compile(const bench::Case& item, const std::vector<const Option*>& options,
             return plan_line(item.problem, device, terms);
           });
         };
-        make(proposal);
-        for (const Step& step : proposal.then) make(step);
+        for (const Step& step : proposal.steps) make(step);
       } catch (const Error&) {  // NOLINT(bugprone-empty-catch): its plan will say so
       }
     }
@@ -98,7 +97,7 @@ Outcome Tuner::run(const bench::Case& item) {
     std::vector<EngineRefusal> refusals;
     const Proposal chosen =
         choose(item.problem, device, {.workspace = item.terms.workspace}, refusals);
-    const Winner model = name_of(chosen.kernel, chosen.launch);
+    const Winner model = name_of(chosen.first().kernel, chosen.first().launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
           {option.name, option.choice.seconds * 1e6, {}, {}, option.name == model, ""});

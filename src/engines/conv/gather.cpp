@@ -272,18 +272,18 @@ bool is_gather(const Problem& problem) {
   return convolution != nullptr && convolution->pass != ConvolutionPass::wgrad;
 }
 
-std::optional<Refusal> plane_refusal(const Gather& gather) {
+Refusal plane_refusal(const Gather& gather) {
   if (gather.phases.size() > 1)
     return Refusal{"a data gradient with a stride; this engine takes stride 1"};
   const Gather::Phase& phase = gather.phases.front();
   if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] != 1)
     return Refusal{"three dimensions of space; this engine takes one and two"};
   if (phase.tap_count() == 0) return Refusal{"no tap of the filter meets the input"};
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Refusal> rows_refusal(std::int64_t rows, std::int64_t least) {
-  if (rows >= least) return std::nullopt;
+Refusal rows_refusal(std::int64_t rows, std::int64_t least) {
+  if (rows >= least) return {};
   return Refusal{cat(rows, " output channels a group; with fewer than ", least,
                      " most of this engine's work would be idle")};
 }

@@ -69,11 +69,11 @@ struct Gather {
 bool is_gather(const Problem& problem);
 
 // The refusal of kernels that take only gathers of one phase and at most two dimensions.
-std::optional<Refusal> plane_refusal(const Gather& gather);
+Refusal plane_refusal(const Gather& gather);
 
 // The refusal for fewer than `least` output channels a group, which are the rows of a tile; none if
 // there are enough.
-std::optional<Refusal> rows_refusal(std::int64_t rows, std::int64_t least);
+Refusal rows_refusal(std::int64_t rows, std::int64_t least);
 
 // The gather of a forward pass or data gradient; for a filter gradient, that of the forward pass
 // that it differentiates (source x, output dy, filter dw).

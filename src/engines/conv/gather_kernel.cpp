@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "conv/geometry/gather_params.h"
-#include "conv/wgrad/wgrad_params.h"
+#include "conv/geometry/wgrad_params.h"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
 

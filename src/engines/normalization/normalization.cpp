@@ -2,8 +2,8 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/choice.hpp"
 #include "engines/cost/cost_model.hpp"
+#include "engines/engine.hpp"
 #include "engines/normalization/passes.hpp"
 
 namespace kiln {
@@ -49,15 +49,15 @@ std::variant<std::vector<Candidate>, Refusal> NormalizationEngine::candidates(
   one.kernel = in_clusters;
   if (!passes.has_statistics()) {
     const bool combines = passes.problem.pass == NormalizationPass::combine;
-    one.made = Proposal{combines ? passes.combine() : passes.apply(), {}, 0};
+    one.made = Proposal{combines ? passes.combine() : passes.apply()};
     one.seconds = seconds_of(passes, 1, 0);
     return std::vector<Candidate>{std::move(one)};
   }
   const BlockLayout narrow = passes.layout(false), wide = passes.layout(true);
   const int clustered = passes.parts(narrow, true), parts = passes.parts(wide, false);
-  one.made = Proposal{passes.statistics(narrow, clustered, false), {}, 0};
+  one.made = Proposal{passes.statistics(narrow, clustered, false)};
   one.seconds = seconds_of(passes, passes.busy(narrow, clustered), passes.applies() ? 1 : 0);
-  if (passes.applies()) one.made->then.push_back(passes.apply());
+  if (passes.applies()) one.made->steps.push_back(passes.apply());
   std::vector<Candidate> candidates{std::move(one)};
   const std::size_t workspace = passes.workspace(wide, parts);
   if (parts > 1 && workspace <= most_workspace) {
@@ -65,8 +65,8 @@ std::variant<std::vector<Candidate>, Refusal> NormalizationEngine::candidates(
     two.kernel = by_parts;
     two.workspace = workspace;
     two.made =
-        Proposal{passes.statistics(wide, parts, true), {passes.finish(wide, parts)}, workspace};
-    if (passes.applies()) two.made->then.push_back(passes.apply());
+        Proposal{{passes.statistics(wide, parts, true), passes.finish(wide, parts)}, workspace};
+    if (passes.applies()) two.made->steps.push_back(passes.apply());
     two.seconds = seconds_of(passes, passes.busy(wide, parts), passes.applies() ? 2 : 1);
     candidates.push_back(std::move(two));
   }

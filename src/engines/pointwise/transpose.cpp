@@ -169,7 +169,7 @@ std::variant<Proposal, Refusal> TransposeEngine::propose(const Problem& any,
   add("OUT_STRIDE_B", plane.b.strides[1]);
 
   Proposal proposal{{std::move(spec), pointwise_launch(problem, blocks)}};
-  proposal.launch.shape.shared_memory = proposal.kernel.shared_memory;
+  proposal.first().launch.shape.shared_memory = proposal.first().kernel.shared_memory;
   return proposal;
 }
 

@@ -15,7 +15,7 @@ constexpr std::int64_t usual_images = 32;  // assumed: the kernel serves every b
 constexpr std::int64_t reserved_shared_memory = 1024;  // bytes of each block, for the driver
 
 // The refusal, if neither engine takes the problem.
-std::optional<Refusal> refusal(const PoolingProblem& problem) {
+Refusal refusal(const PoolingProblem& problem) {
   if (problem.in[0] != 1 || problem.window[0] != 1 || problem.pad[0] != 0 || problem.out[0] != 1)
     return Refusal{"three dimensions of space; this engine takes one and two"};
   constexpr std::int64_t most_window = 8;
@@ -34,7 +34,7 @@ std::optional<Refusal> refusal(const PoolingProblem& problem) {
   if (problem.in[1] * problem.in[2] > limit32 / 2)
     return Refusal{cat("a plane of x has ", problem.in[1] * problem.in[2],
                        " pixels; expected at most ", limit32 / 2)};
-  return std::nullopt;
+  return {};
 }
 
 // What a thread computes at a time: contiguous channels or, for maxima of 16 bits, two planes,
@@ -334,7 +334,7 @@ bool PoolingBackwardTiledEngine::is_for(const Problem& problem) const {
 std::variant<Proposal, Refusal> PoolingBackwardTiledEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<PoolingProblem>(any);
-  if (auto refused = refusal(problem)) return *std::move(refused);
+  if (auto refused = refusal(problem)) return refused;
   return propose_tiled({problem, device, false}, name());
 }
 
@@ -351,7 +351,7 @@ bool PoolingBackwardStagedEngine::is_for(const Problem& problem) const {
 std::variant<Proposal, Refusal> PoolingBackwardStagedEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<PoolingProblem>(any);
-  if (auto refused = refusal(problem)) return *std::move(refused);
+  if (auto refused = refusal(problem)) return refused;
   constexpr int ampere = 80;
   if (device.kind != KILN_DEVICE_HOST && device.compute_capability < ampere)
     return Refusal{"the chip has no asynchronous copies; expected compute capability 8.0 or newer"};

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "core/integer.hpp"
-#include "engines/choice.hpp"
 #include "engines/cost/chips.hpp"
+#include "engines/engine.hpp"
 
 namespace kiln {
 namespace {

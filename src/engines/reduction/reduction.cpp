@@ -153,7 +153,7 @@ Candidate in_one_step(const Reduction& reduction, const ReductionLayout& layout,
   Candidate candidate;
   candidate.kernel = kernel;
   candidate.seconds = seconds_of(reduction, layout, parts, device);
-  candidate.made = Proposal{first_step(reduction, layout, parts, false, device), {}, 0};
+  candidate.made = Proposal{first_step(reduction, layout, parts, false, device)};
   return candidate;
 }
 
@@ -171,8 +171,8 @@ Candidate in_two_steps(const Reduction& reduction, const DeviceDescription& devi
   candidate.workspace =
       static_cast<std::size_t>(results * reduction.combining.lanes() * reduction.sums * parts) *
       size_of(reduction.compute());
-  candidate.made = Proposal{first_step(lines, layout, parts, true, device),
-                            {second_step(reduction, layout, parts * lines.fold, device)},
+  candidate.made = Proposal{{first_step(lines, layout, parts, true, device),
+                             second_step(reduction, layout, parts * lines.fold, device)},
                             candidate.workspace};
   return candidate;
 }

@@ -60,12 +60,12 @@ std::variant<Proposal, Refusal> SoftmaxRows::proposal(KernelSpec kernel, const B
     return Refusal{cat(combining.kept_vectors() * problem.dims[0], " rows need ", grid,
                        " thread blocks; a launch has at most ", limit32)};
   Proposal out{{std::move(kernel), {}}};
-  LaunchSpec& launch = out.launch;
+  LaunchSpec& launch = out.first().launch;
   launch.empty = grid == 0;
   launch.shape.grid = {static_cast<std::uint32_t>(grid), 1, 1};
   launch.shape.block = {static_cast<std::uint32_t>(layout.threads()), 1, 1};
   launch.shape.cluster = static_cast<std::uint32_t>(parts);
-  launch.shape.shared_memory = out.kernel.shared_memory;
+  launch.shape.shared_memory = out.first().kernel.shared_memory;
   SoftmaxParams params{};
   params.images = problem.dims[0];
   launch.set_parameters(params);

@@ -135,7 +135,7 @@ std::variant<Proposal, Refusal> propose(const SoftmaxRows& rows, const OnlineLay
   if (auto* proposal = std::get_if<Proposal>(&answer); proposal != nullptr && layout.in_turn) {
     const auto at_once =
         static_cast<std::uint32_t>(cluster_places(parts, resident, device)) * resident / parts;
-    std::uint32_t& blocks = proposal->launch.shape.grid[0];
+    std::uint32_t& blocks = proposal->first().launch.shape.grid[0];
     blocks = std::min<std::uint32_t>(blocks, at_once * parts);
   }
   return answer;
@@ -180,7 +180,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const Problem& any,
     Candidate& candidate = out.emplace_back();
     candidate.kernel = static_cast<int>(out.size()) - 1;
     candidate.made = std::move(std::get<Proposal>(answer));
-    const LaunchSpec& launch = candidate.made->launch;
+    const LaunchSpec& launch = candidate.made->first().launch;
     constexpr double not_measured = 1.1;
     candidate.seconds =
         memory_bound_seconds(work_of(any, false).bytes, device) *

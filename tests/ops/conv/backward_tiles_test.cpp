@@ -69,10 +69,10 @@ BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
       for (const GemmTile& tile : all_tiles(problem)) {
         if (!share.takes(describe(tile), type, line)) continue;
         const Proposal proposal = proposal_of(propose_gemm(problem, tile, on->description(), 1));
-        const auto together =
-            std::find_if(proposal.kernel.constants.begin(), proposal.kernel.constants.end(),
-                         [](const Constant& each) { return each.name == "COLUMNS_TOGETHER"; });
-        BOOST_REQUIRE(together != proposal.kernel.constants.end());
+        const auto together = std::find_if(
+            proposal.first().kernel.constants.begin(), proposal.first().kernel.constants.end(),
+            [](const Constant& each) { return each.name == "COLUMNS_TOGETHER"; });
+        BOOST_REQUIRE(together != proposal.first().kernel.constants.end());
         BOOST_TEST(std::get<std::int64_t>(together->value) > 1);
         BOOST_TEST(difference(run_proposal(item, proposal), want) == "", describe(tile));
       }

@@ -53,8 +53,8 @@ inline Split split_in_turn(std::size_t turn) {
 inline void check_split(const OperationCase& item, const Proposal& proposal, const Split& split) {
   const std::string fault = item.exact_fault(run_proposal(item, proposal));
   BOOST_TEST(fault.empty(), text_of(item.problem)
-                                << ", " << proposal.kernel.tile << ", clusters of " << split.cluster
-                                << ", " << split.groups << " groups: " << fault);
+                                << ", " << proposal.first().kernel.tile << ", clusters of "
+                                << split.cluster << ", " << split.groups << " groups: " << fault);
 }
 
 // The same for an engine with one tile for each problem.

@@ -56,9 +56,9 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
             description.multiprocessors = multiprocessors;
             const Proposal proposal = engine->propose(tile, problem, gather, description);
             const std::string fault = difference(run_proposal(item, proposal), want);
-            BOOST_TEST(fault.empty(), engine->name()
-                                          << ", " << describe(tile) << ", "
-                                          << proposal.launch.shape.grid[0] << " blocks: " << fault);
+            BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", "
+                                                     << proposal.first().launch.shape.grid[0]
+                                                     << " blocks: " << fault);
           }
       }
     }

@@ -1,7 +1,5 @@
 // The halo engine with wgmma in NCHW: every tile shape and split count, warpgroups that share a
 // tile's pixels, lines and strips that end within a tile, groups of taps.
-#include "engines/conv/halo/halo_nchw_wgmma.hpp"
-
 #include <boost/test/unit_test.hpp>
 
 #include "warpgroup_case.hpp"
@@ -10,7 +8,7 @@ namespace {
 
 using namespace test;
 
-const HaloNchwWgmmaEngine engine;
+const RecipeEngine engine(::kiln::halo_nchw_wgmma);
 
 ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -36,9 +34,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       const ConvolutionProblem problem = nchw("mb2ic70ih11iw10oc72kh3ph1", arithmetic, pass);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
-      const Gather gather = make_gather(problem);
-      const std::vector<HaloWgmmaTile> tiles =
-          engine.tiles(problem, gather, device()->description());
+      const std::vector<HaloWgmmaTile> tiles = engine.tiles(problem, device()->description());
       BOOST_TEST(tiles.size() >= 20);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
         const HaloWgmmaTile& tile = tiles[i];

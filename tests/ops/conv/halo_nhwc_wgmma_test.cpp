@@ -1,7 +1,5 @@
 // The halo engine with wgmma in NHWC: every tile shape and split count, lines whose rows and images
 // end within a tile, many halos in flight for few taps, and places that are no output pixels.
-#include "engines/conv/halo/halo_nhwc_wgmma.hpp"
-
 #include <boost/test/unit_test.hpp>
 
 #include "warpgroup_case.hpp"
@@ -10,7 +8,7 @@ namespace {
 
 using namespace test;
 
-const HaloNhwcWgmmaEngine engine;
+const RecipeEngine engine(::kiln::halo_nhwc_wgmma);
 
 ConvolutionProblem nhwc(const char* line, const Arithmetic& arithmetic,
                         ConvolutionPass pass = ConvolutionPass::fprop,
@@ -37,9 +35,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
       const ConvolutionProblem problem = nhwc("mb2ic136ih9iw10oc72kh3ph1", arithmetic, pass);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
-      const Gather gather = make_gather(problem);
-      const std::vector<HaloWgmmaTile> tiles =
-          engine.tiles(problem, gather, device()->description());
+      const std::vector<HaloWgmmaTile> tiles = engine.tiles(problem, device()->description());
       BOOST_TEST(tiles.size() >= 12);
       for (std::size_t i = 0; i < tiles.size(); ++i) {
         const HaloWgmmaTile& tile = tiles[i];

@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 
 bool is_in_three_products(const Option& option) {
-  const std::vector<Constant>& constants = option.choice.proposal.kernel.constants;
+  const std::vector<Constant>& constants = option.choice.proposal.first().kernel.constants;
   return std::any_of(constants.begin(), constants.end(), [](const Constant& constant) {
     const bool* const split = std::get_if<bool>(&constant.value);
     return constant.name == "SPLIT" && split != nullptr && *split;

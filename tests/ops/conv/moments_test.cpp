@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_faster_way_is_chosen) {
     const Proposal proposal =
         choose(with_moments(problem), h100, Terms{.workspace = workspace}, refusals);
     BOOST_TEST(proposal.workspace <= workspace);
-    return cat(proposal.kernel.engine, " ", proposal.kernel.tile);
+    return cat(proposal.first().kernel.engine, " ", proposal.first().kernel.tile);
   };
   for (const char* line :
        {"mb128ic64ih56oc256kh1", "mb128ic256ih56oc64kh1", "mb128ic128ih28oc512kh1",

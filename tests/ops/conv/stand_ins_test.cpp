@@ -4,11 +4,11 @@
 #include <set>
 #include <thread>
 
-#include "engines/conv/stand_in/stand_in_dense.hpp"
-#include "engines/conv/stand_in/stand_in_direct.hpp"
-#include "engines/conv/stand_in/stand_in_gemm.hpp"
-#include "engines/conv/stand_in/stand_in_kernels.hpp"
-#include "engines/stand_in.hpp"
+#include "engines/stand_in/stand_in.hpp"
+#include "engines/stand_in/stand_in_dense.hpp"
+#include "engines/stand_in/stand_in_direct.hpp"
+#include "engines/stand_in/stand_in_gemm.hpp"
+#include "engines/stand_in/stand_in_kernels.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 #include "plan/kernel_cache.hpp"
 
@@ -57,8 +57,8 @@ OperationCase uniform_of(const ConvolutionProblem& problem) {
 }
 
 std::vector<KernelSpec> kernels_of(const Proposal& proposal) {
-  std::vector<KernelSpec> kernels{proposal.kernel};
-  for (const Step& step : proposal.then) kernels.push_back(step.kernel);
+  std::vector<KernelSpec> kernels;
+  for (const Step& step : proposal.steps) kernels.push_back(step.kernel);
   return kernels;
 }
 
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(dense_turns_filters) {
                               turn % 2 == 1 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
     const std::vector<Candidate> candidates = candidates_of(dense, item.problem);
     const Candidate& candidate = candidates[turn++ % candidates.size()];
-    BOOST_TEST(dense.make(item.problem, device()->description(), candidate).then.size() == 1u);
+    BOOST_TEST(dense.make(item.problem, device()->description(), candidate).steps.size() == 2u);
     check_bits(dense, exact, item, candidate);
   }
   constexpr const char* lines[] = {"mb3ic72ih13iw9oc88kh3ph1", "mb2ic136ih10oc72kh1"};

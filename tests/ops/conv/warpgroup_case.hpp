@@ -5,7 +5,8 @@
 #include <limits>
 #include <span>
 
-#include "engines/conv/halo/wgmma_engine.hpp"
+#include "engines/conv/halo/wgmma_recipe.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "tensor_core_case.hpp"
 
 namespace test {
@@ -15,18 +16,19 @@ inline constexpr std::span<const Arithmetic> whole = std::span(arithmetics).subs
 inline constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
 // Checks a tile at a split count against the result `want`.
-inline void check_tile(const HaloWgmmaEngine& engine, const HaloWgmmaTile& tile, int parts,
-                       const OperationCase& item, const HostTensor& want) {
+inline void check_tile(const RecipeEngine<HaloWgmmaTile>& engine, const HaloWgmmaTile& tile,
+                       int parts, const OperationCase& item, const HostTensor& want) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
-  const Proposal proposal = engine.propose(tile, problem, make_gather(problem), parts);
+  const Proposal proposal = engine.propose(tile, problem, device()->description(), {parts});
   const std::string fault = difference(run_proposal(item, proposal), want);
   BOOST_TEST(fault.empty(), text_of(item.problem)
                                 << ", " << describe(tile) << ", " << parts << " parts: " << fault);
 }
 
 // Checks every second tile with strips, in both passes of each line. Returns the number of tiles.
-inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<const char*> lines,
-                        kilnTensorFormat_t layout, std::span<const Arithmetic> all) {
+inline int check_strips(const RecipeEngine<HaloWgmmaTile>& engine,
+                        std::initializer_list<const char*> lines, kilnTensorFormat_t layout,
+                        std::span<const Arithmetic> all) {
   int turn = 0, checked = 0;
   for (const char* line : lines)
     for (const ConvolutionPass pass : passes) {
@@ -36,8 +38,7 @@ inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<con
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
       int number = ++turn;
-      for (const HaloWgmmaTile& tile :
-           engine.tiles(problem, make_gather(problem), device()->description())) {
+      for (const HaloWgmmaTile& tile : engine.tiles(problem, device()->description())) {
         if (tile.shape.strips == 0 || ++number % 2 == 0) continue;
         check_tile(engine, tile, 1, item, want);
         ++checked;
@@ -48,8 +49,8 @@ inline int check_strips(const HaloWgmmaEngine& engine, std::initializer_list<con
 
 // Checks a residual with other strides, an odd number of filters, and beta times the previous
 // output. elements: operands are only aligned to their elements.
-inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout, bool elements,
-                            std::span<const Arithmetic> all) {
+inline void check_epilogues(const RecipeEngine<HaloWgmmaTile>& engine, kilnTensorFormat_t layout,
+                            bool elements, std::span<const Arithmetic> all) {
   for (const Arithmetic& arithmetic : all)
     for (const kilnTensorFormat_t z_layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC}) {
       ConvolutionProblem problem =
@@ -69,7 +70,8 @@ inline void check_epilogues(const HaloWgmmaEngine& engine, kilnTensorFormat_t la
 
 // Checks that a NaN reaches exactly the outputs that read it, and not those of the next row or
 // image, which shares padding with the one before.
-inline void check_nan_and_infinity(const HaloWgmmaEngine& engine, kilnTensorFormat_t layout,
+inline void check_nan_and_infinity(const RecipeEngine<HaloWgmmaTile>& engine,
+                                   kilnTensorFormat_t layout,
                                    std::initializer_list<const char*> lines,
                                    std::span<const Arithmetic> all) {
   for (const char* line : lines)

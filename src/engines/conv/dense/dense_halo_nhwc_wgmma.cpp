@@ -10,8 +10,12 @@
 #include "conv/dense/params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/constants.hpp"
+#include "engines/conv/dense/launch_maps.hpp"
+#include "engines/conv/dense/promotion.hpp"
+#include "engines/conv/dense/refusal.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
+#include "engines/conv/maps/tensor_maps.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/dense_cost.hpp"
 
@@ -87,12 +91,10 @@ std::string describe(const DensePatch& patch, const Layout& layout) {
              layout.filter_slots, " stages of the filter");
 }
 
-std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                    const DeviceDescription& device) {
-  if (std::string reason = dense_refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = dense_results_refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+Refusal halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                     const DeviceDescription& device) {
+  if (auto refused = dense_refusal(problem, gather, device)) return refused;
+  if (auto refused = dense_results_refusal(problem, gather)) return refused;
   if (gather.phases.size() > 1)
     return Refusal{"a data gradient with a stride; this engine takes stride 1"};
   for (const std::int64_t stride : gather.stride)
@@ -121,10 +123,9 @@ std::variant<std::vector<Candidate>, Refusal> DenseHaloNhwcWgmmaEngine::candidat
   const auto& asked = std::get<ConvolutionProblem>(any);
   const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
-  if (auto refusal = halo_refusal(problem, gather, device)) return std::move(*refusal);
+  if (auto refused = halo_refusal(problem, gather, device)) return refused;
   if (turns_filter(asked))
-    if (std::string reason = turned_filter_refusal(asked); !reason.empty())
-      return Refusal{std::move(reason)};
+    if (auto refused = turned_filter_refusal(asked)) return refused;
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < std::size(all_patches); ++i)
     if (fits(lay(all_patches[i], gather)) &&
@@ -151,7 +152,7 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const Convol
   const Layout layout = lay(patch, gather);
   const DenseLines lines = dense_lines(problem, gather, 0);
   Proposal out;
-  KernelSpec& spec = out.kernel;
+  KernelSpec& spec = out.first().kernel;
   spec.engine = name();
   spec.file = cat("conv/dense/", name(), ".cu");
   spec.entry = name();
@@ -180,7 +181,7 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const Convol
   add_sum_registers(spec.constants, 1, patch.pixels() / 8, false, "f32");
   add_warpgroup_instruction(spec.constants, patch.pixels());
 
-  LaunchSpec& launch = out.launch;
+  LaunchSpec& launch = out.first().launch;
   launch.empty = problem.batch == 0;
   DenseParams params{};
   params.coef[0] = problem.epilogue.activation.coefficient;

@@ -6,13 +6,17 @@
 #include "conv/dense/params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/dense/geometry.hpp"
-#include "engines/conv/dense/moments.hpp"
+#include "engines/conv/channel_sums/gradient_finish.hpp"
+#include "engines/conv/channel_sums/moments_finish.hpp"
+#include "engines/conv/dense/constants.hpp"
+#include "engines/conv/dense/epilogue/gradient.hpp"
+#include "engines/conv/dense/epilogue/moments.hpp"
+#include "engines/conv/dense/launch_maps.hpp"
 #include "engines/conv/dense/planar.hpp"
+#include "engines/conv/dense/promotion.hpp"
+#include "engines/conv/dense/refusal.hpp"
 #include "engines/conv/dense/turned_filter.hpp"
-#include "engines/conv/gradient/dense_gradient.hpp"
-#include "engines/conv/gradient/gradient_finish.hpp"
-#include "engines/conv/moments/moments_finish.hpp"
+#include "engines/conv/maps/tensor_maps.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/cost/dense_cost.hpp"
 
@@ -248,18 +252,14 @@ std::variant<std::vector<Candidate>, Refusal> DenseWgmmaEngine::candidates(
   const auto& asked = std::get<ConvolutionProblem>(any);
   const ConvolutionProblem problem = with_turned_filter(asked);
   const Gather gather = make_gather(problem);
-  if (std::string reason = planar_ ? planar_refusal(problem, gather, device)
-                                   : dense_refusal(problem, gather, device);
-      !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = dense_moments_refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
-  if (std::string reason = dense_gradient_refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = planar_ ? planar_refusal(problem, gather, device)
+                             : dense_refusal(problem, gather, device))
+    return refused;
+  if (auto refused = dense_moments_refusal(problem, gather)) return refused;
+  if (auto refused = dense_gradient_refusal(problem, gather)) return refused;
   constexpr int least_stages = 3;
   if (turns_filter(asked))
-    if (std::string reason = turned_filter_refusal(asked); !reason.empty())
-      return Refusal{std::move(reason)};
+    if (auto refused = turned_filter_refusal(asked)) return refused;
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < tiles().size(); ++i)
     if (const DenseTile& tile = tiles()[i];
@@ -296,7 +296,7 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   const Layout layout = lay(tile, problem, gather, planar_);
   const std::int64_t images = images_of(tile, gather, planar_);
   Proposal out;
-  KernelSpec& spec = out.kernel;
+  KernelSpec& spec = out.first().kernel;
   spec.engine = name();
   spec.file = "conv/dense/dense_wgmma.cu";
   spec.entry = "dense_wgmma";
@@ -360,7 +360,7 @@ Proposal DenseWgmmaEngine::propose(const DenseTile& tile, const ConvolutionProbl
   add_sum_registers(spec.constants, tile.left, tile.right / 8, false, "f32");
   add_warpgroup_instruction(spec.constants, tile.right);
 
-  LaunchSpec& launch = out.launch;
+  LaunchSpec& launch = out.first().launch;
   launch.empty = problem.batch == 0;
   DenseParams params{};
   params.images = static_cast<unsigned>(problem.batch);

@@ -1,7 +1,7 @@
 // Forward propagation and data gradient on Hopper, with operands copied by TMA and multiplied by
 // wgmma. Takes tensors of 16 bits, and of f32 in TF32, channels last or, with a filter of one tap,
 // channels first. With channels last, forward the moments of the result too (moments.hpp), and a
-// normalization's gradient (conv/gradient/dense_gradient.hpp).
+// normalization's gradient (conv/dense/epilogue/gradient.hpp).
 #pragma once
 
 #include <span>

@@ -7,8 +7,11 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/dense/launch_maps.hpp"
+#include "engines/conv/dense/refusal.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
+#include "engines/conv/maps/map_refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
-#include "engines/conv/wgrad/product.hpp"
 
 namespace kiln {
 namespace {
@@ -26,8 +29,8 @@ bool is_line(const Dims& strides, const Spatial& pixels) {
   return true;
 }
 
-std::string tensor_refusal(const char* tensor, const Dims& strides, const Spatial& pixels,
-                           DataType type) {
+Refusal tensor_refusal(const char* tensor, const Dims& strides, const Spatial& pixels,
+                       DataType type) {
   const std::int64_t whole = dense_vector(type);
   if (!is_line(strides, pixels))
     return cat("the pixels of a channel of ", tensor,
@@ -40,14 +43,14 @@ std::string tensor_refusal(const char* tensor, const Dims& strides, const Spatia
     if (stride % whole != 0)
       return cat("the ", what, " stride of ", tensor, " is ", stride, "; expected a multiple of ",
                  whole, ", for copies of 16 bytes");
-  return "";
+  return {};
 }
 
-std::string filter_refusal(const Gather& gather) {
+Refusal filter_refusal(const Gather& gather) {
   const std::int64_t vector = dense_vector(gather.type);
   const auto whole = [&](std::int64_t stride) { return stride % vector == 0; };
-  if (gather.w_channel == 1 && whole(gather.w_row)) return "";
-  if (gather.w_row == 1 && whole(gather.w_channel) && size_of(gather.type) == 2) return "";
+  if (gather.w_channel == 1 && whole(gather.w_row)) return {};
+  if (gather.w_row == 1 && whole(gather.w_channel) && size_of(gather.type) == 2) return {};
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
 
@@ -66,20 +69,20 @@ TensorMapSpec plane_map(const ConvolutionProblem& problem, std::int64_t channels
 }
 
 // Why the convolution is not a matrix product of the filter and each image as stored.
-std::string place_refusal(const Gather& gather) {
+Refusal place_refusal(const Gather& gather) {
   const Gather::Phase& phase = gather.phases.front();
   if (gather.most_taps() != 1)
     return cat("the filter has ", gather.most_taps(), " taps; expected one");
   if (gather.phases.size() > 1 || gather.stride != Spatial{1, 1, 1} || phase.origin != Spatial{} ||
       phase.pixels != gather.source)
     return "padding or a stride, so that output pixels are not the input's pixels";
-  return "";
+  return {};
 }
 
 // Words of so few channels would be read again while they are multiplied.
-std::string words_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal words_refusal(const ConvolutionProblem& problem, const Gather& gather) {
   constexpr std::int64_t least = 16;
-  if (size_of(problem.type()) == 2 || gather.groups == 1 || gather.channels % least == 0) return "";
+  if (size_of(problem.type()) == 2 || gather.groups == 1 || gather.channels % least == 0) return {};
   return cat(gather.channels, " input channels a group, of f32; expected a multiple of ", least);
 }
 
@@ -89,21 +92,19 @@ std::int64_t planar_line(DataType type) {
   return line_bytes / static_cast<std::int64_t>(size_of(type));
 }
 
-std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                           const DeviceDescription& device) {
-  if (std::string reason = dense_product_refusal(problem, gather, device); !reason.empty())
-    return reason;
-  if (std::string reason = words_refusal(problem, gather); !reason.empty()) return reason;
-  if (std::string reason = place_refusal(gather); !reason.empty()) return reason;
+Refusal planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                       const DeviceDescription& device) {
+  if (auto refused = dense_product_refusal(problem, gather, device)) return refused;
+  if (auto refused = words_refusal(problem, gather)) return refused;
+  if (auto refused = place_refusal(gather)) return refused;
   const Gather::Phase& phase = gather.phases.front();
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
   for (const auto& [tensor, strides] :
        {std::pair(dgrad ? "dy" : "x", gather.source_strides),
         {dgrad ? "dx" : "y", gather.out_strides},
         {"z", problem.epilogue.residual ? problem.z_strides : gather.out_strides}})
-    if (std::string reason = tensor_refusal(tensor, strides, phase.pixels, problem.type());
-        !reason.empty())
-      return reason;
+    if (auto refused = tensor_refusal(tensor, strides, phase.pixels, problem.type()))
+      return refused;
   return filter_refusal(gather);
 }
 
@@ -133,17 +134,16 @@ std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, cons
   return std::move(maps.all);
 }
 
-std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device) {
+Refusal planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                             const DeviceDescription& device) {
   const bool tf32 = problem.type() == KILN_DATA_FLOAT && problem.math == KILN_MATH_TF32;
   if (size_of(problem.type()) != 2 && !tf32)
     return cat("the data type is ", name_of(problem.type()),
                "; this engine takes f16, bf16, and f32 in TF32");
-  if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
-    return std::move(refused->reason);
-  if (auto refused = warpgroup_refusal(device)) return std::move(refused->reason);
-  if (std::string reason = copy_engine_refusal(device); !reason.empty()) return reason;
-  if (std::string reason = place_refusal(gather); !reason.empty()) return reason;
+  if (auto refused = mma_refusal(problem, usual_reduction(problem), device)) return refused;
+  if (auto refused = warpgroup_refusal(device)) return refused;
+  if (auto refused = copy_engine_refusal(device)) return refused;
+  if (auto refused = place_refusal(gather)) return refused;
   const Gather::Phase& phase = gather.phases.front();
   if (problem.batch * phase.out_pixels() > limit32 / 2)
     return cat(problem.batch * phase.out_pixels(), " pixels of dy; expected at most ", limit32 / 2);
@@ -152,27 +152,25 @@ std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather
                " bytes; expected 16, as the copy engine has it");
   for (const auto& [tensor, strides] :
        {std::pair("x", gather.source_strides), {"dy", gather.out_strides}})
-    if (std::string reason = tensor_refusal(tensor, strides, phase.pixels, problem.type());
-        !reason.empty())
-      return reason;
+    if (auto refused = tensor_refusal(tensor, strides, phase.pixels, problem.type()))
+      return refused;
   if (gather.w_channel != 1 || gather.w_row % 2 != 0 || gather.channels % 2 != 0)
     return "the channels of dw are not contiguous, in pairs";
-  return "";
+  return {};
 }
 
-std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (size_of(problem.type()) != 2)
     return cat("dy has its channels first and x its channels last, and the data type is ",
                name_of(problem.type()), "; expected f16 or bf16");
   constexpr std::int64_t product_pixels = 16;  // of a wgmma
   const Gather::Phase& phase = gather.phases.front();
-  if (std::string reason = tensor_refusal("dy", gather.out_strides, phase.pixels, problem.type());
-      !reason.empty())
-    return reason;
+  if (auto refused = tensor_refusal("dy", gather.out_strides, phase.pixels, problem.type()))
+    return refused;
   if (phase.out_pixels() % product_pixels != 0)
     return cat("dy has its channels first, in planes of ", phase.out_pixels(),
                " pixels; expected a multiple of ", product_pixels, ", or channels last");
-  return "";
+  return {};
 }
 
 TensorMapSpec planar_dy_map(const ConvolutionProblem& problem, const Gather& gather) {

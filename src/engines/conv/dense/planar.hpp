@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/maps/tensor_maps.hpp"
 
 namespace kiln {
 
@@ -14,12 +14,12 @@ namespace kiln {
 std::int64_t planar_line(DataType type);
 
 // The reason, a clause, why the dense engines do not take it; "" if they do.
-std::string planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                           const DeviceDescription& device);
+Refusal planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                       const DeviceDescription& device);
 
 // The same for a filter gradient; `gather` is that of its forward pass.
-std::string planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device);
+Refusal planar_wgrad_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                             const DeviceDescription& device);
 
 // The same as dense_lines(), for the filter.
 DenseLines planar_lines(const ConvolutionProblem& problem, const Gather& gather, std::int64_t rows);
@@ -38,7 +38,7 @@ std::vector<LaunchSpec::Map> planar_maps(const ConvolutionProblem& problem, cons
 
 // The reason why a filter gradient with a channels-last x does not take this channels-first dy; ""
 // if it does. A step is then one box of planar_dy_map(): a line of pixels of 64 filters.
-std::string planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather);
+Refusal planar_dy_refusal(const ConvolutionProblem& problem, const Gather& gather);
 TensorMapSpec planar_dy_map(const ConvolutionProblem& problem, const Gather& gather);
 
 // The maps of x and dy, with boxes of 128 bytes of pixels of `channels` channels and `filters`

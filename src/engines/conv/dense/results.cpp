@@ -2,26 +2,25 @@
 #include <array>
 #include <numeric>
 
-#include "engines/conv/dense/geometry.hpp"
+#include "engines/conv/dense/refusal.hpp"
+#include "engines/conv/maps/map_refusal.hpp"
+#include "engines/conv/maps/tensor_maps.hpp"
 
 namespace kiln {
 
-std::string dense_results_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (std::string reason = dense_stride_refusal(problem.pass == ConvolutionPass::dgrad ? "dx" : "y",
-                                                problem.type(), gather.out_strides);
-      !reason.empty())
-    return reason;
+Refusal dense_results_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (auto refused = map_strides_refusal(problem.pass == ConvolutionPass::dgrad ? "dx" : "y",
+                                         problem.type(), gather.out_strides))
+    return refused;
   if (problem.epilogue.residual) {
     if (gather.phases.size() > 1) return "a residual of a strided data gradient";
-    if (std::string reason = dense_stride_refusal("z", problem.type(), problem.z_strides);
-        !reason.empty())
-      return reason;
+    if (auto refused = map_strides_refusal("z", problem.type(), problem.z_strides)) return refused;
   }
-  return "";
+  return {};
 }
 
 std::int64_t dense_store_pixels(const ConvolutionProblem& problem, const Gather& gather) {
-  if (dense_results_refusal(problem, gather).empty()) return 0;
+  if (!dense_results_refusal(problem, gather)) return 0;
   const Spatial& pixels = gather.phases.front().pixels;
   const auto lie = [&](const Dims& strides) {
     std::int64_t next = 1;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/text.hpp"
-#include "engines/choice.hpp"
-#include "engines/conv/relaid/copies.hpp"
+#include "engines/conv/relayout/copies.hpp"
+#include "engines/engine.hpp"
 
 namespace kiln {
 namespace {
@@ -48,13 +48,13 @@ bool turns_filter(const ConvolutionProblem& problem) {
          problem.w_strides[0] != 1;
 }
 
-std::string turned_filter_refusal(const ConvolutionProblem& problem) {
+Refusal turned_filter_refusal(const ConvolutionProblem& problem) {
   if (!is_line(problem))
     return "in w neither filters are contiguous nor all elements of a filter, channels innermost";
   if (const std::size_t bytes = turned_filter_bytes(problem); bytes > most_workspace)
     return cat("the turned filter has ", bytes, " bytes; expected at most the largest workspace, ",
                most_workspace);
-  return "";
+  return {};
 }
 
 std::size_t turned_filter_bytes(const ConvolutionProblem& problem) {
@@ -80,14 +80,15 @@ ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem) {
 }
 
 Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem) {
-  if (!turns_filter(problem) || second.launch.empty) return second;
+  if (!turns_filter(problem) || second.first().launch.empty) return second;
   const RelaidTensor filter = filter_tensor(problem);
   RelaidPlaces places;
   places.operands.resize(operands_of(problem).size());
   places.operands[filter.operand].in_workspace = true;
-  std::vector<Step> steps{copies_step(moves_of(filter), second.kernel.engine, second.kernel.tile)};
+  std::vector<Step> steps{
+      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile)};
   append_relaid(steps, std::move(second), places);
-  return proposal_of(std::move(steps), filter.image_bytes());
+  return {std::move(steps), filter.image_bytes()};
 }
 
 }  // namespace kiln

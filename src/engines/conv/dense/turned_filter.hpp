@@ -8,6 +8,7 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
+#include "engines/engine.hpp"
 #include "problem/convolution.hpp"
 
 namespace kiln {
@@ -15,7 +16,7 @@ namespace kiln {
 bool turns_filter(const ConvolutionProblem& problem);
 
 // The reason, a clause, why the filter cannot be transposed; "" if it can. Requires turns_filter().
-std::string turned_filter_refusal(const ConvolutionProblem& problem);
+Refusal turned_filter_refusal(const ConvolutionProblem& problem);
 // Bytes of workspace; 0 unless turns_filter().
 std::size_t turned_filter_bytes(const ConvolutionProblem& problem);
 // Estimated time of the first step, in seconds; 0 unless turns_filter().

@@ -182,7 +182,7 @@ std::int64_t blocks_of(const ConvolutionProblem& problem, const Tile& tile) {
   return ceil_div(problem.batch * problem.groups, tile.units) * tile.tiles_p * tile.tiles_q;
 }
 
-std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const auto phases = static_cast<std::int64_t>(gather.phases.size());
   for (const Gather::Phase& phase : gather.phases)
     if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
@@ -204,7 +204,7 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
   if (pixels[1] > limit32 / 2 || pixels[2] > limit32 / 2)
     return Refusal{cat("an output of ", pixels[1], "x", pixels[2], "; expected at most ",
                        limit32 / 2, " each")};
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
                                                             const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = rows_gather(problem);
-  if (auto refused = refusal(problem, gather)) return *std::move(refused);
+  if (auto refused = refusal(problem, gather)) return refused;
   const Tile tile = choose_tile(problem, gather);
 
   KernelSpec spec;
@@ -267,8 +267,9 @@ std::variant<Proposal, Refusal> DepthwiseFmaEngine::propose(const Problem& any,
   if (blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
   Proposal out{{std::move(spec), {}}};
-  out.launch = gather_launch(problem, blocks, blocks, static_cast<std::uint32_t>(tile.threads()),
-                             out.kernel.shared_memory);
+  out.first().launch =
+      gather_launch(problem, blocks, blocks, static_cast<std::uint32_t>(tile.threads()),
+                    out.first().kernel.shared_memory);
   return out;
 }
 

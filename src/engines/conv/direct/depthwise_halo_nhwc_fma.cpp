@@ -6,7 +6,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/maps/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
@@ -120,15 +120,15 @@ std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
                         layout.resident * device.multiprocessors / layout.channel_tiles);
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
   if (gather.channels != 1 || gather.rows != 1)
     return cat(gather.channels, " input and ", gather.rows,
                " output channels a group; this engine takes one of each");
   if (size_of(problem.type()) > 4)
     return "the data type is f64; this engine takes f32, f16 and bf16";
-  if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
-  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  if (auto refused = plane_refusal(gather)) return refused;
+  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
   return boxes_refusal(device);
 }
 
@@ -167,8 +167,7 @@ std::variant<std::vector<Candidate>, Refusal> DepthwiseHaloNhwcFmaEngine::candid
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather, device)) return refused;
   std::vector<Candidate> out;
   for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
     if (!suits(all_tiles[i], gather)) continue;
@@ -213,7 +212,7 @@ Proposal DepthwiseHaloNhwcFmaEngine::make(const Problem& any, const DeviceDescri
   add("SHARED_BYTES", layout.shared_memory);
 
   Proposal out{{std::move(spec), {}}};
-  out.launch = boxed_gather_launch(
+  out.first().launch = boxed_gather_launch(
       problem, gather,
       {layout.lanes * pair, places_met(gather, 2, layout.columns * layout.tile.q),
        places_met(gather, 1, layout.strips * layout.tile.p)},

@@ -101,11 +101,10 @@ std::int64_t unrolled_rows(const Gather& gather) {
   return gather.most_taps() * gather.channels <= 9 ? 8 : 1;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t vector = channel_vector(problem.type());
-  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
-  if (std::string reason = group_rows_refusal(problem.type(), gather); !reason.empty())
-    return reason;
+  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
+  if (auto refused = group_rows_refusal(problem.type(), gather)) return refused;
   if (row_bytes(problem, gather, 1) > most_pixel_bytes)
     return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
                group_inputs(problem.type(), gather), " channels; expected at most ",
@@ -113,7 +112,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (const std::int64_t filter = filter_bytes(problem, gather); filter > most_filter_bytes)
     return cat(gather.most_taps(), " taps take ", filter, " bytes of shared memory for ", vector,
                " channels; expected at most ", most_filter_bytes);
-  return "";
+  return {};
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Layout& layout,
@@ -165,8 +164,7 @@ std::variant<std::vector<Candidate>, Refusal> DepthwiseNhwcFmaEngine::candidates
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather)) return refused;
   const int large = gather.channels == 1 ? 0 : 1;
   const Layout first = lay(all_tiles[large], problem, gather);
   const std::int64_t blocks = blocks_of(problem, gather, first);
@@ -224,9 +222,9 @@ Proposal DepthwiseNhwcFmaEngine::make(const Problem& any, const DeviceDescriptio
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], layout.p))));
 
   Proposal out{{std::move(spec), {}}};
-  out.launch = gather_launch(
+  out.first().launch = gather_launch(
       problem, phase_blocks_of(problem, gather, layout), blocks_of(problem, gather, layout),
-      static_cast<std::uint32_t>(layout.threads()), out.kernel.shared_memory);
+      static_cast<std::uint32_t>(layout.threads()), out.first().kernel.shared_memory);
   return out;
 }
 

@@ -136,18 +136,16 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
   const Gather::Phase& phase = gather.phases.front();
   if (gather.channels > most_channels)
     return cat(gather.channels, " input channels a group; expected at most ", most_channels);
-  if (std::string reason = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides);
-      !reason.empty())
-    return reason;
-  if (std::string reason = whole_rows_refusal("dy", phase.pixels[2], 1, gather.out_strides);
-      !reason.empty())
-    return reason;
-  if (std::string reason = whole_row_sizes_refusal(gather, 1); !reason.empty()) return reason;
+  if (auto refused = whole_rows_refusal("x", gather.source[2], 1, gather.source_strides))
+    return refused;
+  if (auto refused = whole_rows_refusal("dy", phase.pixels[2], 1, gather.out_strides))
+    return refused;
+  if (auto refused = whole_row_sizes_refusal(gather, 1)) return refused;
   const std::int64_t words = words_of(problem.type());
   if (phase.taps[2] * words > most_sums)
     return cat("a row of the filter has ", phase.taps[2], " taps; expected at most ",
@@ -160,7 +158,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
       std::min<std::int64_t>(device.shared_memory_per_block,
                              device.shared_memory_per_multiprocessor / resident - 1024))
     return cat("the pixels of x of a tile take ", tile.shared_memory, " bytes of shared memory");
-  return "";
+  return {};
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,

@@ -2,7 +2,7 @@
 // all taps of a few rows of the filter in registers.
 #pragma once
 
-#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/filter_gradient/filter_gradient.hpp"
 
 namespace kiln {
 

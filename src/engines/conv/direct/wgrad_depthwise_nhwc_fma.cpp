@@ -114,11 +114,10 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& /*device*/) {
-  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
-  if (std::string reason = group_rows_refusal(problem.type(), gather); !reason.empty())
-    return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& /*device*/) {
+  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
+  if (auto refused = group_rows_refusal(problem.type(), gather)) return refused;
   const std::int64_t vector = vector_of(problem, gather);
   if (const std::int64_t sums = row_sums(problem, gather, vector); sums > most_row_sums)
     return cat(gather.phases.front().taps[2], " taps in a row of the filter and ", gather.channels,
@@ -127,7 +126,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
     return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
                inputs_of(problem, gather, vector), " channels; expected at most ",
                most_row_bytes / static_cast<std::int64_t>(size_of(problem.type())), " elements");
-  return "";
+  return {};
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, const Tile& tile,

@@ -4,8 +4,8 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {

@@ -65,7 +65,7 @@ bool is_planar(const Gather& gather) {
   return gather.source_strides[4] == 1 || gather.source[2] == 1;
 }
 
-std::optional<Refusal> refusal(const Gather& gather) {
+Refusal refusal(const Gather& gather) {
   if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_rows = 16;
   if (auto refused = rows_refusal(gather.rows, least_rows)) return refused;
@@ -77,7 +77,7 @@ std::optional<Refusal> refusal(const Gather& gather) {
     return Refusal{
         "in the input neither the pixels of a row are contiguous, nor the channels of all "
         "pixels"};
-  return std::nullopt;
+  return {};
 }
 
 // A tile of `shape` with bands of rows x columns pixels. The pitches of its lines are not set.
@@ -301,9 +301,9 @@ std::variant<std::vector<Candidate>, Refusal> FewInputChannelsMmaEngine::candida
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (auto refused = fragment_refusal(problem, reduction, device)) return *std::move(refused);
-  if (auto refused = products_refusal(device)) return *std::move(refused);
-  if (auto refused = refusal(gather)) return *std::move(refused);
+  if (auto refused = fragment_refusal(problem, reduction, device)) return refused;
+  if (auto refused = products_refusal(device)) return refused;
+  if (auto refused = refusal(gather)) return refused;
   const auto laid = laid_tiles<FewInputChannelsTile>(
       *this, problem, device, [&] { return tiles(problem, gather, device); });
   const std::vector<FewInputChannelsTile>& fitting = *laid;
@@ -334,9 +334,9 @@ Proposal FewInputChannelsMmaEngine::propose(FewInputChannelsTile tile,
   spread_over_banks(tile, gather);
   const Share share = share_of(problem, gather, tile, device);
   Proposal out{{make_spec(problem, gather, tile), {}}};
-  out.launch =
-      gather_launch(problem, share.bands, share.blocks,
-                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  out.first().launch = gather_launch(problem, share.bands, share.blocks,
+                                     static_cast<std::uint32_t>(tile.shape.threads()),
+                                     out.first().kernel.shared_memory);
   return out;
 }
 

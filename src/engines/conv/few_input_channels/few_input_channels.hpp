@@ -47,9 +47,7 @@ class FewInputChannelsMmaEngine : public Engine {
                    const Gather& gather, const DeviceDescription& device) const;
 
  private:
-  virtual std::optional<Refusal> products_refusal(const DeviceDescription& /*device*/) const {
-    return std::nullopt;
-  }
+  virtual Refusal products_refusal(const DeviceDescription& /*device*/) const { return {}; }
   virtual std::span<const FragmentShape> shapes(bool split) const;
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
                        const FewInputChannelsTile& tile) const;
@@ -61,7 +59,7 @@ class FewInputChannelsWgmmaSwapEngine final : public FewInputChannelsMmaEngine {
   const char* name() const override { return "few_input_channels_wgmma_swap"; }
 
  private:
-  std::optional<Refusal> products_refusal(const DeviceDescription& device) const override {
+  Refusal products_refusal(const DeviceDescription& device) const override {
     return warpgroup_refusal(device);
   }
   std::span<const FragmentShape> shapes(bool split) const override;

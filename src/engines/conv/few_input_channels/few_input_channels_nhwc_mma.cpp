@@ -9,8 +9,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
 #include "engines/cost/chips.hpp"
@@ -105,9 +105,9 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
   return best;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
+  if (auto refused = half_products_refusal(problem, device)) return refused;
   if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
   if (gather.phases.size() > 1) return "a data gradient with a stride; this engine takes stride 1";
   if (gather.most_taps() == 0) return "no tap of the filter meets the input";
@@ -121,15 +121,13 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (gather.rows % vector != 0)
     return cat(gather.rows, " output channels; expected a multiple of ", vector);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
-  if (std::string reason = whole_rows_refusal(dgrad ? "dy" : "x", gather.source[2], gather.channels,
-                                              gather.source_strides);
-      !reason.empty())
-    return reason;
+  if (auto refused = whole_rows_refusal(dgrad ? "dy" : "x", gather.source[2], gather.channels,
+                                        gather.source_strides))
+    return refused;
   if (problem.alignment < channel_vector_bytes)
     return cat("the alignment is ", problem.alignment, " bytes; expected ", channel_vector_bytes);
-  if (std::string reason = vector_strides_refusal(dgrad ? "dx" : "y", gather.out_strides, vector);
-      !reason.empty())
-    return reason;
+  if (auto refused = vector_strides_refusal(dgrad ? "dx" : "y", gather.out_strides, vector))
+    return refused;
   if (gather.z_strides != gather.out_strides)
     return "z and the output have different strides; this engine takes equal ones";
   return whole_row_sizes_refusal(gather, gather.channels);
@@ -145,8 +143,7 @@ std::variant<Proposal, Refusal> FewInputChannelsNhwcMmaEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather, device)) return refused;
   const std::optional<Tile> found = tile_of(problem, gather, device);
   if (!found)
     return Refusal{"the source under 256 output pixels does not fit into a block's shared memory"};
@@ -193,9 +190,9 @@ std::variant<Proposal, Refusal> FewInputChannelsNhwcMmaEngine::propose(
   if (channel_tiles * slots > limit32)
     return Refusal{cat(channel_tiles * slots, " thread blocks; a launch has at most ", limit32)};
   Proposal out{{std::move(spec), {}}};
-  out.launch =
+  out.first().launch =
       gather_launch(problem, tiles, channel_tiles * slots,
-                    static_cast<std::uint32_t>(block_warps * 32), out.kernel.shared_memory);
+                    static_cast<std::uint32_t>(block_warps * 32), out.first().kernel.shared_memory);
   return out;
 }
 

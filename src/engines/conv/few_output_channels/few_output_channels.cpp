@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t vector_bytes = copied_bytes;
 
-std::optional<Refusal> refusal(const ConvolutionProblem& problem, const UnitedGather& united) {
+Refusal refusal(const ConvolutionProblem& problem, const UnitedGather& united) {
   const Gather& gather = united.gather;
   const Gather::Phase& phase = united.whole();
   if (gather.stride[2] != 1)
@@ -41,7 +41,7 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const UnitedGa
          {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
           std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
       if (size > most) return Refusal{cat("a size is ", size, "; expected at most ", most)};
-  return std::nullopt;
+  return {};
 }
 
 // Blocks are persistent. Tiles at an image's edges have fewer rows of taps; with a number of blocks
@@ -106,8 +106,8 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
 
 }  // namespace
 
-std::optional<Refusal> FewOutputChannelsWgmmaEngine::products_refusal(
-    const ConvolutionProblem& problem, const DeviceDescription& device) const {
+Refusal FewOutputChannelsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
+                                                       const DeviceDescription& device) const {
   if (auto refused = matrices_refusal(problem)) return refused;
   return warpgroup_refusal(device);
 }
@@ -126,9 +126,9 @@ std::variant<std::vector<Candidate>, Refusal> FewOutputChannelsMmaEngine::candid
   const auto answer = unite_phases(make_gather(problem));
   if (const auto* refused = std::get_if<Refusal>(&answer)) return *refused;
   const auto& united = std::get<UnitedGather>(answer);
-  if (auto refused = mma_refusal(problem, united.reduction, device)) return *std::move(refused);
-  if (auto refused = products_refusal(problem, device)) return *std::move(refused);
-  if (auto refused = refusal(problem, united)) return *std::move(refused);
+  if (auto refused = mma_refusal(problem, united.reduction, device)) return refused;
+  if (auto refused = products_refusal(problem, device)) return refused;
+  if (auto refused = refusal(problem, united)) return refused;
   const std::vector<FewOutputChannelsTile> fitting = tiles(problem, united, device);
   if (fitting.empty())
     return Refusal{cat("two stages of ", united.whole().taps[1],
@@ -210,9 +210,9 @@ Proposal FewOutputChannelsMmaEngine::propose(const FewOutputChannelsTile& tile,
                                              const DeviceDescription& device) const {
   const Share share = share_of(problem, united, tile, device);
   Proposal out{{make_spec(problem, united, tile), {}}};
-  out.launch =
-      gather_launch(problem, share.tiles, share.blocks,
-                    static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
+  out.first().launch = gather_launch(problem, share.tiles, share.blocks,
+                                     static_cast<std::uint32_t>(tile.shape.threads()),
+                                     out.first().kernel.shared_memory);
   return out;
 }
 }  // namespace kiln

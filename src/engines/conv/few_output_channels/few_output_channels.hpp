@@ -34,9 +34,9 @@ class FewOutputChannelsMmaEngine : public Engine {
  private:
   virtual bool by_warpgroups() const { return false; }
   // The refusal, if the engine's instruction does not take the problem on the device.
-  virtual std::optional<Refusal> products_refusal(const ConvolutionProblem& /*problem*/,
-                                                  const DeviceDescription& /*device*/) const {
-    return std::nullopt;
+  virtual Refusal products_refusal(const ConvolutionProblem& /*problem*/,
+                                   const DeviceDescription& /*device*/) const {
+    return {};
   }
   KernelSpec make_spec(const ConvolutionProblem& problem, const UnitedGather& united,
                        const FewOutputChannelsTile& tile) const;
@@ -49,8 +49,8 @@ class FewOutputChannelsWgmmaEngine final : public FewOutputChannelsMmaEngine {
 
  private:
   bool by_warpgroups() const override { return true; }
-  std::optional<Refusal> products_refusal(const ConvolutionProblem& problem,
-                                          const DeviceDescription& device) const override;
+  Refusal products_refusal(const ConvolutionProblem& problem,
+                           const DeviceDescription& device) const override;
 };
 
 }  // namespace kiln

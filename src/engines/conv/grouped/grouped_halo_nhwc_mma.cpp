@@ -6,9 +6,9 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
-#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/maps/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
@@ -90,14 +90,14 @@ std::int64_t blocks_of(const ConvolutionProblem& problem, const Layout& layout,
                         layout.resident * device.multiprocessors / layout.channel_tiles);
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
+  if (auto refused = half_products_refusal(problem, device)) return refused;
   if (gather.channels != gather.rows || (gather.rows != 4 && gather.rows != 8 && gather.rows != 16))
     return cat("groups of ", gather.channels, " input and ", gather.rows,
                " output channels; this engine takes 4, 8 or 16 of both");
-  if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
-  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  if (auto refused = plane_refusal(gather)) return refused;
+  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
   if (2 * step_products(gather) * steps_of(gather) > most_filter_registers)
     return cat(gather.most_taps(), " taps; the filter would not fit into registers");
   return boxes_refusal(device);
@@ -137,8 +137,7 @@ std::variant<std::vector<Candidate>, Refusal> GroupedHaloNhwcMmaEngine::candidat
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather, device)) return refused;
   std::vector<Candidate> out;
   std::vector<GroupedHaloTile> laid;  // small images make several tiles the same
   for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
@@ -188,11 +187,11 @@ Proposal GroupedHaloNhwcMmaEngine::make(const Problem& any, const DeviceDescript
   add("SHARED_BYTES", layout.shared_memory);
 
   Proposal out{{std::move(spec), {}}};
-  out.launch = boxed_gather_launch(
+  out.first().launch = boxed_gather_launch(
       problem, gather, {tile.octets * octet, layout.halo_columns, layout.halo_rows},
       pixel_tiles(problem, layout), blocks_of(problem, layout, device) * layout.channel_tiles,
       {layout.threads(), layout.shared_memory});
-  for (LaunchSpec::Map& map : out.launch.maps) map.spec.swizzled = true;
+  for (LaunchSpec::Map& map : out.first().launch.maps) map.spec.swizzled = true;
   return out;
 }
 

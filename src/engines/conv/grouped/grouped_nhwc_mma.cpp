@@ -7,8 +7,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
@@ -92,9 +92,9 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
   return best;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
+  if (auto refused = half_products_refusal(problem, device)) return refused;
   const std::int64_t group = gather.rows;
   if (gather.channels != group || (group != 2 && group != 4 && group != 8 && group != 16))
     return cat("groups of ", gather.channels, " input and ", group,
@@ -118,8 +118,7 @@ std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = refusal(problem, gather, device)) return refused;
   const std::optional<Tile> found = tile_of(problem, gather, device);
   if (!found)
     return Refusal{cat("the ", places_of(gather, 1, 1),
@@ -165,8 +164,9 @@ std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
   if (each * slots > limit32)
     return Refusal{cat(each * slots, " thread blocks; a launch has at most ", limit32)};
   Proposal out{{std::move(spec), {}}};
-  out.launch = gather_launch(problem, tiles, each * slots,
-                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
+  out.first().launch =
+      gather_launch(problem, tiles, each * slots, static_cast<std::uint32_t>(tile.threads()),
+                    out.first().kernel.shared_memory);
   return out;
 }
 

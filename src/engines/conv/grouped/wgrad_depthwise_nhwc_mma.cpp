@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <optional>
 
-#include "conv/direct/boxed_wgrad_params.h"
+#include "conv/geometry/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
-#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/maps/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
@@ -137,14 +137,14 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
-  if (std::string reason = boxes_refusal(device); !reason.empty()) return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
+  if (auto refused = half_products_refusal(problem, device)) return refused;
+  if (auto refused = boxes_refusal(device)) return refused;
   if (gather.channels != gather.rows || octet % gather.rows != 0)
     return cat("groups of ", gather.channels, " input and ", gather.rows,
                " output channels; this engine takes 1, 2, 4 or 8 of both");
-  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
   if (splits_of(gather) == 0)
     return cat(taps_of(gather, 1), " x ", taps_of(gather, 2),
                " taps, whose sums do not fit in the registers of four warps");
@@ -152,7 +152,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (!tile) return "the rows of x that two rows of dy need do not fit into shared memory";
   if (const std::int64_t units = problem.batch * tile_count(gather, *tile); units > limit32 / 2)
     return cat(units, " tiles of pixels; expected at most ", limit32 / 2);
-  return "";
+  return {};
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,

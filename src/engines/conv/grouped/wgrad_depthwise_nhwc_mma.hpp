@@ -2,7 +2,7 @@
 // walk down the rows of x and multiply on the tensor cores, with pixels as the reduction.
 #pragma once
 
-#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/filter_gradient/filter_gradient.hpp"
 
 namespace kiln {
 

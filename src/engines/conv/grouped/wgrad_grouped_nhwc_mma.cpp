@@ -8,8 +8,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
 namespace kiln {
@@ -103,9 +103,9 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
+  if (auto refused = half_products_refusal(problem, device)) return refused;
   const std::int64_t channels = gather.channels, rows = gather.rows;
   for (const std::int64_t of : {channels, rows})
     if (of > most_group || !std::has_single_bit(static_cast<std::uint64_t>(of)))
@@ -114,14 +114,14 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (rows > 4 * channels || channels > 4 * rows)
     return cat("groups of ", channels, " input and ", rows,
                " output channels; this engine takes ratios of at most four");
-  if (std::string reason = channel_vectors_refusal(problem, gather); !reason.empty()) return reason;
+  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
   if (filter_rows_of(gather) == 0)
     return cat(gather.phases.front().taps[2], " taps in a row of the filter; expected at most ",
                most_products / met_octets(gather) * 2);
   if (!tile_of(problem, gather, device))
     return "the pixels of x that a pixel of dy needs take more than half of a multiprocessor's "
            "shared memory";
-  return "";
+  return {};
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,

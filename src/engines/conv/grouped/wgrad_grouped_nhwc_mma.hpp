@@ -3,7 +3,7 @@
 // the products within a group are kept.
 #pragma once
 
-#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/filter_gradient/filter_gradient.hpp"
 
 namespace kiln {
 

@@ -88,8 +88,8 @@ constexpr HaloMmaShape split_warpgroup_shapes[] = {
 
 }  // namespace
 
-std::optional<Refusal> HaloNchwMmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                         const Gather& gather) const {
+Refusal HaloNchwMmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                          const Gather& gather) const {
   return planar_refusal(problem, gather, most_taps);
 }
 
@@ -104,15 +104,14 @@ std::size_t HaloNchwMmaEngine::alignment(const ConvolutionProblem& problem) cons
   return size_of(problem.type());
 }
 
-std::optional<Refusal> HaloNchwWgmmaSwapEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                               const Gather& gather) const {
+Refusal HaloNchwWgmmaSwapEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                const Gather& gather) const {
   if (size_of(problem.type()) != 4)
     return Refusal{cat("the data type is ", name_of(problem.type()), "; expected f32")};
   return planar_refusal(problem, gather, most_taps);
 }
 
-std::optional<Refusal> HaloNchwWgmmaSwapEngine::products_refusal(
-    const DeviceDescription& device) const {
+Refusal HaloNchwWgmmaSwapEngine::products_refusal(const DeviceDescription& device) const {
   return warpgroup_refusal(device);
 }
 

@@ -14,8 +14,7 @@ class HaloNchwMmaEngine final : public HaloMmaEngine {
   const char* name() const override { return "halo_nchw_mma"; }
 
  private:
-  std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
-                                        const Gather& gather) const override;
+  Refusal layout_refusal(const ConvolutionProblem& problem, const Gather& gather) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;
@@ -28,9 +27,8 @@ class HaloNchwWgmmaSwapEngine final : public HaloMmaEngine {
   const char* name() const override { return "halo_nchw_wgmma_swap"; }
 
  private:
-  std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
-                                        const Gather& gather) const override;
-  std::optional<Refusal> products_refusal(const DeviceDescription& device) const override;
+  Refusal layout_refusal(const ConvolutionProblem& problem, const Gather& gather) const override;
+  Refusal products_refusal(const DeviceDescription& device) const override;
   std::vector<Shapes> shapes(const ConvolutionProblem& problem,
                              const Gather& gather) const override;
   std::size_t alignment(const ConvolutionProblem& problem) const override;

@@ -1,6 +1,6 @@
-#include "engines/conv/halo/halo_nchw_wgmma.hpp"
-
+// Forward propagation and data gradient in NCHW by wgmma, with the source's halo in shared memory.
 #include "engines/conv/halo/refusal.hpp"
+#include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
 namespace kiln {
@@ -44,24 +44,37 @@ constexpr HaloWgmmaShape split_shapes[] = {
     {.m = 64, .n = 288, .chunk_steps = 1, .stages = 2, .strips = 3, .groups_n = 3, .split = true},
 };
 
+Refusal refusal(const Seen& seen) {
+  if (auto refused = halo_wgmma::refusal(seen)) return refused;
+  return planar_refusal(seen.problem, seen.gather, most_taps);
+}
+
+std::vector<HaloWgmmaTile> lay(const Seen& seen) {
+  const std::span<const HaloWgmmaShape> shapes =
+      is_split(seen.problem) ? std::span<const HaloWgmmaShape>(split_shapes) : whole_shapes;
+  std::vector<HaloWgmmaTile> tiles;
+  for (const int group : tap_groups(seen.gather, most_taps))
+    halo_wgmma::lay(tiles, shapes, group, seen);
+  return tiles;
+}
+
+std::size_t alignment(const Seen& seen) { return size_of(seen.problem.type()); }
+
 }  // namespace
 
-std::optional<Refusal> HaloNchwWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                           const Gather& gather) const {
-  return planar_refusal(problem, gather, most_taps);
-}
-
-std::vector<HaloWgmmaEngine::Shapes> HaloNchwWgmmaEngine::shapes(const ConvolutionProblem& problem,
-                                                                 const Gather& gather) const {
-  std::vector<Shapes> all;
-  for (const int group : tap_groups(gather, most_taps))
-    all.push_back(
-        {is_split(problem) ? std::span<const HaloWgmmaShape>(split_shapes) : whole_shapes, group});
-  return all;
-}
-
-std::size_t HaloNchwWgmmaEngine::alignment(const ConvolutionProblem& problem) const {
-  return size_of(problem.type());
-}
+const Recipe<HaloWgmmaTile> halo_nchw_wgmma = {
+    .name = "halo_nchw_wgmma",
+    .file = "conv/halo/halo_nchw_wgmma.cu",
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile = no_halo_fits,
+    .count = halo_wgmma::count,
+    .offers = halo_wgmma::offers,
+    .describe = describe,
+    .threads = halo_wgmma::threads,
+    .shared_memory = halo_wgmma::shared_memory,
+    .alignment = alignment,
+    .write = halo_wgmma::write,
+};
 
 }  // namespace kiln

@@ -70,8 +70,8 @@ constexpr HaloMmaShape warpgroup_shapes[] = {
 
 }  // namespace
 
-std::optional<Refusal> HaloNhwcMmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                         const Gather& gather) const {
+Refusal HaloNhwcMmaEngine::layout_refusal(const ConvolutionProblem& problem,
+                                          const Gather& gather) const {
   if (auto refused = matrices_refusal(problem)) return refused;
   return channels_last_refusal(problem, gather);
 }
@@ -86,15 +86,14 @@ std::size_t HaloNhwcMmaEngine::alignment(const ConvolutionProblem& /*problem*/) 
   return copied_bytes;
 }
 
-std::optional<Refusal> HaloNhwcWgmmaSwapEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                               const Gather& gather) const {
+Refusal HaloNhwcWgmmaSwapEngine::layout_refusal(const ConvolutionProblem& problem,
+                                                const Gather& gather) const {
   if (!is_split(problem))
     return Refusal{"not f32 in default math, which alone is split into three products"};
   return channels_last_refusal(problem, gather);
 }
 
-std::optional<Refusal> HaloNhwcWgmmaSwapEngine::products_refusal(
-    const DeviceDescription& device) const {
+Refusal HaloNhwcWgmmaSwapEngine::products_refusal(const DeviceDescription& device) const {
   return warpgroup_refusal(device);
 }
 

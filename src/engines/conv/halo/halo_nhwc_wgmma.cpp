@@ -1,6 +1,6 @@
-#include "engines/conv/halo/halo_nhwc_wgmma.hpp"
-
+// Forward propagation and data gradient in NHWC by wgmma, with the source's halo in shared memory.
 #include "engines/conv/halo/refusal.hpp"
+#include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
 
@@ -33,22 +33,36 @@ constexpr HaloWgmmaShape line_shapes[] = {
     {.m = 64, .n = 192, .chunk_steps = 4, .stages = 4, .strips = 1},
 };
 
+Refusal refusal(const Seen& seen) {
+  if (auto refused = halo_wgmma::refusal(seen)) return refused;
+  if (is_split(seen.problem))
+    return "f32 in default math; this engine takes f16, bf16 and tf32 math";
+  return channels_last_refusal(seen.problem, seen.gather);
+}
+
+std::vector<HaloWgmmaTile> lay(const Seen& seen) {
+  std::vector<HaloWgmmaTile> tiles;
+  halo_wgmma::lay(tiles, line_shapes, 1, seen);
+  return tiles;
+}
+
+std::size_t alignment(const Seen& /*seen*/) { return copied_bytes; }
+
 }  // namespace
 
-std::optional<Refusal> HaloNhwcWgmmaEngine::layout_refusal(const ConvolutionProblem& problem,
-                                                           const Gather& gather) const {
-  if (is_split(problem))
-    return Refusal{"f32 in default math; this engine takes f16, bf16 and tf32 math"};
-  return channels_last_refusal(problem, gather);
-}
-
-std::vector<HaloWgmmaEngine::Shapes> HaloNhwcWgmmaEngine::shapes(
-    const ConvolutionProblem& /*problem*/, const Gather& /*gather*/) const {
-  return {{line_shapes, 1}};
-}
-
-std::size_t HaloNhwcWgmmaEngine::alignment(const ConvolutionProblem& /*problem*/) const {
-  return copied_bytes;
-}
+const Recipe<HaloWgmmaTile> halo_nhwc_wgmma = {
+    .name = "halo_nhwc_wgmma",
+    .file = "conv/halo/halo_nhwc_wgmma.cu",
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile = no_halo_fits,
+    .count = halo_wgmma::count,
+    .offers = halo_wgmma::offers,
+    .describe = describe,
+    .threads = halo_wgmma::threads,
+    .shared_memory = halo_wgmma::shared_memory,
+    .alignment = alignment,
+    .write = halo_wgmma::write,
+};
 
 }  // namespace kiln

@@ -72,9 +72,8 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
 
 }  // namespace
 
-std::optional<Refusal> HaloMmaEngine::refusal(const ConvolutionProblem& problem,
-                                              const Gather& gather,
-                                              const DeviceDescription& device) const {
+Refusal HaloMmaEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
+                               const DeviceDescription& device) const {
   if (auto refused = halo_refusal(problem, gather, device)) return refused;
   if (auto refused = products_refusal(device)) return refused;
   return layout_refusal(problem, gather);

@@ -7,24 +7,21 @@
 #include <vector>
 
 #include "engines/conv/halo/mma_tile.hpp"
-#include "engines/conv/tile/tile_engine.hpp"
+#include "engines/conv/halo/tile_engine.hpp"
 
 namespace kiln {
 
 class HaloMmaEngine : public TileEngine<HaloMmaTile> {
  private:
   // The refusal if the operands' layout does not suit the engine's tiles.
-  virtual std::optional<Refusal> layout_refusal(const ConvolutionProblem& problem,
-                                                const Gather& gather) const = 0;
+  virtual Refusal layout_refusal(const ConvolutionProblem& problem, const Gather& gather) const = 0;
   // The refusal if the device lacks the engine's instruction.
-  virtual std::optional<Refusal> products_refusal(const DeviceDescription& /*device*/) const {
-    return std::nullopt;
-  }
+  virtual Refusal products_refusal(const DeviceDescription& /*device*/) const { return {}; }
   // Alignment of every operand, in bytes.
   virtual std::size_t alignment(const ConvolutionProblem& problem) const = 0;
 
-  std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device) const final;
+  Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                  const DeviceDescription& device) const final;
   std::optional<HaloMmaTile> lay(const HaloMmaShape& shape, const Gather& gather, int tap_group,
                                  const DeviceDescription& device) const final;
   std::int64_t most_images(const HaloMmaTile& tile, const Gather& gather) const final;

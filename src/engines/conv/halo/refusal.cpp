@@ -6,8 +6,8 @@
 #include "engines/conv/tile/vector_copies.hpp"
 
 namespace kiln {
-std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                    const DeviceDescription& device) {
+Refusal halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                     const DeviceDescription& device) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (auto refused = mma_refusal(problem, reduction, device)) return refused;
   if (auto refused = plane_refusal(gather)) return refused;
@@ -17,11 +17,10 @@ std::optional<Refusal> halo_refusal(const ConvolutionProblem& problem, const Gat
   if (gather.most_pixels() > most || reduction > most)
     return Refusal{cat(gather.most_pixels(), " output pixels an image of ", reduction,
                        " products each; expected at most ", most, ", which 32 bits can count")};
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
-                                             const Gather& gather) {
+Refusal channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (auto refused = copies_refusal(problem, copied_source(problem, gather))) return refused;
   constexpr std::int64_t bytes = copied_bytes;
   const auto whole = [&](std::int64_t stride) {
@@ -35,7 +34,7 @@ std::optional<Refusal> channels_last_refusal(const ConvolutionProblem& problem,
   if (!channels_inner && !rows_inner)
     return Refusal{
         cat("in w neither channels nor filters are contiguous, in multiples of ", bytes, " bytes")};
-  return std::nullopt;
+  return {};
 }
 
 std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
@@ -50,8 +49,8 @@ std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
   return groups;
 }
 
-std::optional<Refusal> planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                      std::int64_t most_taps) {
+Refusal planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                       std::int64_t most_taps) {
   const Gather::Phase& phase = gather.phases.front();
   if (phase.tap_count() == 1) return Refusal{"the filter has one tap, so no input would be reused"};
   if (gather.source_strides[4] != 1)
@@ -62,7 +61,7 @@ std::optional<Refusal> planar_refusal(const ConvolutionProblem& problem, const G
     return Refusal{cat(gather.channels, " channels a group; multiplied ", chunk,
                        " at a time, too many would be zeros")};
   if (tap_groups(gather, most_taps).empty()) return Refusal{"too few taps of w are contiguous"};
-  return std::nullopt;
+  return {};
 }
 
 bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std::int64_t tile_rows,

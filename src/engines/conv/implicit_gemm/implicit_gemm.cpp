@@ -146,9 +146,8 @@ Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const Ge
 }
 
 // The refusal if a tile with this split count cannot be launched.
-std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                    const GemmTile& tile, const DeviceDescription& device,
-                                    int parts) {
+Refusal tile_refusal(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
+                     const DeviceDescription& device, int parts) {
   const std::int64_t reduction = gather.channels * gather.most_taps();
   if (gather.most_pixels() > limit32 - 2 * tile.n)
     return Refusal{cat(gather.most_pixels(), " pixels in an image of the output; at most ",
@@ -170,7 +169,7 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
                        device.shared_memory_per_block)};
   if (const std::int64_t blocks = tiles_of(problem, gather, tile).all * parts; blocks > limit32)
     return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -179,12 +178,13 @@ std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
                                              const GemmTile& tile, const DeviceDescription& device,
                                              int parts) {
   const Gather gather = make_gather(problem);
-  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return *std::move(refused);
+  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return refused;
   Proposal out{{make_spec(problem, gather, tile, device), {}}};
   const Tiles tiles = tiles_of(problem, gather, tile);
-  out.launch = gather_launch(problem, tiles.of_phase, tiles.all * parts,
-                             static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
-  out.set_cluster(parts);
+  out.first().launch =
+      gather_launch(problem, tiles.of_phase, tiles.all * parts,
+                    static_cast<std::uint32_t>(tile.threads()), out.first().kernel.shared_memory);
+  out.first().set_cluster(parts);
   return out;
 }
 
@@ -223,7 +223,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   const Gather gather = make_gather(problem);
   const double bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
-  std::optional<Refusal> first_refusal;
+  Refusal first_refusal;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const GemmWork work = work_of_tile(problem, gather, tiles[i], bytes);
     for (const int parts : parts_of(device, work.steps, most_parts)) {
@@ -235,7 +235,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
         first_refusal = std::move(refused);
     }
   }
-  if (candidates.empty()) return first_refusal.value_or(Refusal{"there is no tile"});
+  if (candidates.empty()) return first_refusal ? first_refusal : Refusal{"there is no tile"};
   return candidates;
 }
 
@@ -262,9 +262,9 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::int64_t reduction = reduction_of(problem);
-  if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
+  if (auto refused = mma_refusal(problem, reduction, device)) return refused;
   constexpr std::int64_t least_rows = 16;
-  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return *std::move(refused);
+  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return refused;
   return candidates_of(problem, mma_tiles(problem, reduction), device);
 }
 
@@ -280,7 +280,7 @@ std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_rows = 4;
-  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return *std::move(refused);
+  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return refused;
   return candidates_of(problem, fma_tiles(problem.type()), device);
 }
 

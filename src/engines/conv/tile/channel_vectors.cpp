@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t vector = channel_vector(problem.type());
   for (const Gather::Phase& phase : gather.phases)
     if (gather.source[0] != 1 || phase.pixels[0] != 1 || phase.taps[0] > 1)
@@ -20,19 +20,16 @@ std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gat
     return cat("the alignment is ", problem.alignment, " bytes; expected ", channel_vector_bytes);
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
   const char* const out = dgrad ? "dx" : problem.pass == ConvolutionPass::wgrad ? "dy" : "y";
-  if (std::string reason =
-          vector_strides_refusal(dgrad ? "dy" : "x", gather.source_strides, vector);
-      !reason.empty())
-    return reason;
-  if (std::string reason = vector_strides_refusal(out, gather.out_strides, vector); !reason.empty())
-    return reason;
+  if (auto refused = vector_strides_refusal(dgrad ? "dy" : "x", gather.source_strides, vector))
+    return refused;
+  if (auto refused = vector_strides_refusal(out, gather.out_strides, vector)) return refused;
   for (const Gather::Phase& phase : gather.phases)
     if (phase.out_first % vector != 0)
       return cat("with this stride, some pixels of dx begin at no multiple of ",
                  channel_vector_bytes, " bytes");
   if (gather.z_strides != gather.out_strides)
     return "z and the output have different strides; this engine takes equal ones";
-  return "";
+  return {};
 }
 
 std::int64_t group_inputs(DataType type, const Gather& gather) {
@@ -43,9 +40,9 @@ std::int64_t input_access(DataType type, const Gather& gather) {
   return std::gcd(channel_vector(type), group_inputs(type, gather));
 }
 
-std::string group_rows_refusal(DataType type, const Gather& gather) {
+Refusal group_rows_refusal(DataType type, const Gather& gather) {
   const std::int64_t vector = channel_vector(type);
-  if (vector % gather.rows == 0 || gather.rows % vector == 0) return "";
+  if (vector % gather.rows == 0 || gather.rows % vector == 0) return {};
   return cat(gather.rows, " output channels a group; expected a divisor or a multiple of ", vector);
 }
 

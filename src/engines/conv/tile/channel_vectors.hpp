@@ -16,13 +16,13 @@ inline std::int64_t channel_vector(DataType type) {
 
 // The reason, a clause, why source and output of a two-dimensional gather (for a filter gradient x
 // and dy) are not such tensors; "" if they are.
-std::string channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather);
+Refusal channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather);
 
 // For a thread with a vector of output channels (whole groups, or part of one): how many source
 // channels those groups have; how many of these are contiguous and aligned in at most 16 bytes; and
 // the reason, a clause, why such a thread is impossible, or "".
 std::int64_t group_inputs(DataType type, const Gather& gather);
 std::int64_t input_access(DataType type, const Gather& gather);
-std::string group_rows_refusal(DataType type, const Gather& gather);
+Refusal group_rows_refusal(DataType type, const Gather& gather);
 
 }  // namespace kiln

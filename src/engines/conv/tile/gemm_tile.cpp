@@ -106,8 +106,8 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
   return tiles;
 }
 
-std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                                   const DeviceDescription& device) {
+Refusal mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                    const DeviceDescription& device) {
   if (problem.math == KILN_MATH_STRICT)
     return Refusal{"the math mode is strict, which keeps off the tensor cores"};
   // At this number of products, 3xTF32's own error equals that of f32 sums.
@@ -116,23 +116,23 @@ std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64
     return Refusal{
         cat("each output is a sum of ", reduction, " products; below ", least_split,
             " plain f32 arithmetic is more accurate than f32 split for the tensor cores")};
-  if (device.kind == KILN_DEVICE_HOST) return std::nullopt;
+  if (device.kind == KILN_DEVICE_HOST) return {};
   const int capability = device.compute_capability;
   // Graphics chips run f64 tensor instructions at the rate of their few FMA units.
   const bool enough = problem.type() == KILN_DATA_DOUBLE
                           ? capability == 80 || capability == 90 || capability == 100
                           : capability >= 80;
-  if (enough) return std::nullopt;
+  if (enough) return {};
   return Refusal{cat(device.arch, " has no tensor cores for ", name_of(problem.type()))};
 }
 
-std::optional<Refusal> matrices_refusal(const ConvolutionProblem& problem) {
-  if (problem.type() != KILN_DATA_DOUBLE) return std::nullopt;
+Refusal matrices_refusal(const ConvolutionProblem& problem) {
+  if (problem.type() != KILN_DATA_DOUBLE) return {};
   return Refusal{"the data type is f64; this engine takes f32, f16 and bf16"};
 }
 
-std::optional<Refusal> fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                                        const DeviceDescription& device) {
+Refusal fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                         const DeviceDescription& device) {
   if (auto refused = matrices_refusal(problem)) return refused;
   return mma_refusal(problem, reduction, device);
 }
@@ -232,8 +232,8 @@ void add_warpgroup_instruction(std::vector<Constant>& constants, int columns) {
   constants.push_back({"WGMMA_SUMS(l)", MacroText{cat("\"", sums, "\"")}, ""});
 }
 
-std::optional<Refusal> warpgroup_refusal(const DeviceDescription& device) {
-  if (device.kind == KILN_DEVICE_HOST || device.arch == "sm_90a") return std::nullopt;
+Refusal warpgroup_refusal(const DeviceDescription& device) {
+  if (device.kind == KILN_DEVICE_HOST || device.arch == "sm_90a") return {};
   return Refusal{cat(device.arch, " lacks the wgmma instructions, which sm_90a alone has")};
 }
 

@@ -42,14 +42,14 @@ std::span<const GemmTile> fma_tiles(DataType type);
 std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t reduction);
 
 // The refusal if tensor cores cannot or must not compute sums of `reduction` products.
-std::optional<Refusal> mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                                   const DeviceDescription& device);
+Refusal mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                    const DeviceDescription& device);
 
 // The refusal of f64, which ldmatrix kernels do not take.
-std::optional<Refusal> matrices_refusal(const ConvolutionProblem& problem);
+Refusal matrices_refusal(const ConvolutionProblem& problem);
 // The refusal of matrices_refusal() or of mma_refusal().
-std::optional<Refusal> fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
-                                        const DeviceDescription& device);
+Refusal fragment_refusal(const ConvolutionProblem& problem, std::int64_t reduction,
+                         const DeviceDescription& device);
 
 // Split counts that are offered. As many clusters of 8 blocks run at once as of 7, and clusters of
 // 9 to 15 blocks leave more of the chip idle.
@@ -111,7 +111,7 @@ void add_sum_registers(std::vector<Constant>& constants, int left, int right, bo
 void add_warpgroup_instruction(std::vector<Constant>& constants, int columns);
 
 // The refusal if a device has no wgmma.
-std::optional<Refusal> warpgroup_refusal(const DeviceDescription& device);
+Refusal warpgroup_refusal(const DeviceDescription& device);
 
 // "128x128, 8x16 a thread, 128 threads"
 std::string describe(const FragmentShape& shape);

@@ -10,8 +10,7 @@ CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gat
           gather.source_strides};
 }
 
-std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
-                                      const CopiedOperand& operand) {
+Refusal copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand) {
   constexpr std::int64_t bytes = copied_bytes;
   if (problem.alignment < bytes)
     return Refusal{cat("the alignment is ", problem.alignment, " bytes; expected ", bytes,
@@ -27,10 +26,10 @@ std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
     if (operand.strides[i] % vector != 0)
       return Refusal{cat("a stride of ", operand.tensor, " is ", operand.strides[i],
                          "; expected a multiple of ", vector, ", for copies of ", bytes, " bytes")};
-  return std::nullopt;
+  return {};
 }
 
-std::string vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector) {
+Refusal vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector) {
   if (strides[1] != 1)
     return cat("the channels of ", tensor,
                " are not contiguous (stride 1), as channels-last layout has them");
@@ -38,7 +37,7 @@ std::string vector_strides_refusal(const char* tensor, const Dims& strides, std:
     if (strides[i] % vector != 0 || strides[i] < 0)
       return cat("a stride of ", tensor, " is ", strides[i], "; expected a multiple of ", vector,
                  ", for copies of 16 bytes");
-  return "";
+  return {};
 }
 
 }  // namespace kiln

@@ -22,11 +22,10 @@ struct CopiedOperand {
 CopiedOperand copied_source(const ConvolutionProblem& problem, const Gather& gather);
 
 // The refusal if the operand's channels cannot be copied 16 bytes at a time.
-std::optional<Refusal> copies_refusal(const ConvolutionProblem& problem,
-                                      const CopiedOperand& operand);
+Refusal copies_refusal(const ConvolutionProblem& problem, const CopiedOperand& operand);
 
 // The reason why a tensor of these strides, {N, channel, D, H, W}, cannot be read in vectors of
 // `vector` channels (16 bytes) at every pixel; "" if it can.
-std::string vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector);
+Refusal vector_strides_refusal(const char* tensor, const Dims& strides, std::int64_t vector);
 
 }  // namespace kiln

@@ -7,14 +7,14 @@
 #include "engines/conv/tile/stride_refusal.hpp"
 
 namespace kiln {
-std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
-                               const Dims& strides) {
+Refusal whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
+                           const Dims& strides) {
   if (channels > 1 && strides[1] != 1) return stride_refusal(tensor, 1, strides[1], 1);
   if (width > 1 && strides[4] != channels) return stride_refusal(tensor, 4, strides[4], channels);
-  return "";
+  return {};
 }
 
-std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels) {
+Refusal whole_row_sizes_refusal(const Gather& gather, std::int64_t channels) {
   constexpr std::int64_t most = 1 << 24;
   const Gather::Phase& phase = gather.phases.front();
   for (int i = 0; i < 3; ++i)
@@ -23,7 +23,7 @@ std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels)
           std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
       if (size * channels > most)
         return cat("a size is ", size, "; expected at most ", most / channels);
-  return "";
+  return {};
 }
 
 std::int64_t whole_row_copy(const ConvolutionProblem& problem, std::int64_t width,

@@ -12,11 +12,11 @@ namespace kiln {
 
 // The reason, a clause, why the rows of a tensor, `width` pixels of `channels` channels, are not
 // contiguous; "" if they are.
-std::string whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
-                               const Dims& strides);
+Refusal whole_rows_refusal(const char* tensor, std::int64_t width, std::int64_t channels,
+                           const Dims& strides);
 
 // The reason, a clause, why products of sizes and channels do not fit into 32 bits; "" if they do.
-std::string whole_row_sizes_refusal(const Gather& gather, std::int64_t channels);
+Refusal whole_row_sizes_refusal(const Gather& gather, std::int64_t channels);
 
 // The bytes of a copy (16, 8, 4 or 2, at least an element's): the most with which every row is a
 // whole number of aligned copies. planes: the tensor is channels-first, and each channel has rows.

@@ -7,9 +7,9 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
-#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/maps/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
 namespace kiln {
@@ -82,14 +82,14 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
 
 }  // namespace
 
-std::string toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                             const DeviceDescription& device) {
+Refusal toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const DeviceDescription& device) {
   if (gather.channels != 1 || gather.rows != 1)
     return cat(gather.channels, " input and ", gather.rows,
                " output channels a group; this engine takes one of each");
-  if (std::string reason = half_products_refusal(problem, device); !reason.empty()) return reason;
-  if (std::string reason = boxes_refusal(device); !reason.empty()) return reason;
-  if (auto refused = plane_refusal(gather)) return std::move(refused->reason);
+  if (auto refused = half_products_refusal(problem, device)) return refused;
+  if (auto refused = boxes_refusal(device)) return refused;
+  if (auto refused = plane_refusal(gather)) return refused;
   for (int i = 1; i < 3; ++i) {
     if (gather.stride[i] != 1) return cat("a stride is ", gather.stride[i], "; expected 1");
     if (std::abs(gather.step[i]) != 1 && gather.phases.front().taps[i] > 1)
@@ -109,8 +109,7 @@ std::variant<std::vector<Candidate>, Refusal> ToeplitzNhwcMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const Gather gather = make_gather(problem);
-  if (std::string reason = toeplitz_refusal(problem, gather, device); !reason.empty())
-    return Refusal{std::move(reason)};
+  if (auto refused = toeplitz_refusal(problem, gather, device)) return refused;
   std::vector<Candidate> out;
   for (std::size_t i = 0; i < std::size(all_tiles); ++i) {
     const std::optional<Layout> layout = lay(all_tiles[i], gather, device);
@@ -148,10 +147,10 @@ Proposal ToeplitzNhwcMmaEngine::make(const Problem& any, const DeviceDescription
   add("SHARED_BYTES", layout.shared_memory);
 
   Proposal out{{std::move(spec), {}}};
-  out.launch = boxed_gather_launch(problem, gather, {octet, layout.halo_columns, box_rows},
-                                   pixel_tiles(problem, layout),
-                                   blocks_of(problem, layout, device) * (problem.groups / octet),
-                                   {threads, layout.shared_memory});
+  out.first().launch = boxed_gather_launch(
+      problem, gather, {octet, layout.halo_columns, box_rows}, pixel_tiles(problem, layout),
+      blocks_of(problem, layout, device) * (problem.groups / octet),
+      {threads, layout.shared_memory});
   return out;
 }
 

@@ -13,8 +13,8 @@ namespace kiln {
 
 // The reason, a clause, why a depthwise convolution (any pass) cannot be computed by Toeplitz
 // products; "" if it can.
-std::string toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                             const DeviceDescription& device);
+Refusal toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                         const DeviceDescription& device);
 
 // A block's tile of pixels, in units of 8 rows and of 16 columns.
 struct ToeplitzTile {

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <optional>
 
-#include "conv/direct/boxed_wgrad_params.h"
+#include "conv/geometry/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/conv/grouped/groups.hpp"
-#include "engines/conv/tile/boxed_source.hpp"
+#include "engines/conv/maps/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 #include "engines/conv/toeplitz/toeplitz_nhwc_mma.hpp"
 #include "engines/cost/chips.hpp"
 #include "engines/cost/depthwise_cost.hpp"
@@ -104,10 +104,9 @@ FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& ga
   return tiles;
 }
 
-std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
-                    const DeviceDescription& device) {
-  if (std::string reason = toeplitz_refusal(problem, gather, device); !reason.empty())
-    return reason;
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
+                const DeviceDescription& device) {
+  if (auto refused = toeplitz_refusal(problem, gather, device)) return refused;
   const std::optional<Tile> tile = tile_of(problem, gather, device);
   if (!tile)
     return cat("the sums of a filter of ", taps_of(gather, 1), " x ", taps_of(gather, 2),
@@ -115,7 +114,7 @@ std::string refusal(const ConvolutionProblem& problem, const Gather& gather,
                "into shared memory");
   if (const std::int64_t units = unit_count(problem, gather, *tile); units > limit32 / 64)
     return cat(units, " tiles of pixels; expected at most ", limit32 / 64);
-  return "";
+  return {};
 }
 
 double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,

@@ -2,7 +2,7 @@
 // the tensor cores multiply Toeplitz matrices made of rows of dy.
 #pragma once
 
-#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/filter_gradient/filter_gradient.hpp"
 
 namespace kiln {
 

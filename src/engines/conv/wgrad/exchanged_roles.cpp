@@ -34,8 +34,7 @@ Proposal for_exchanged_roles(Proposal proposal) {
       if (patch.hole == LaunchSpec::Hole::operand && patch.operand < 2)
         patch.operand = static_cast<std::uint8_t>(1 - patch.operand);
   };
-  exchange(proposal.launch);
-  for (Step& step : proposal.then) exchange(step.launch);
+  for (Step& step : proposal.steps) exchange(step.launch);
   return proposal;
 }
 

@@ -28,7 +28,7 @@ std::int64_t planar_copy(const ConvolutionProblem& problem, const Gather& gather
 
 // The reason, a clause, why the kernel cannot read the operands or the device cannot multiply them;
 // "" if it can.
-std::string few_channels_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device);
+Refusal few_channels_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                             const DeviceDescription& device);
 
 }  // namespace kiln

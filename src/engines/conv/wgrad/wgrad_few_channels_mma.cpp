@@ -10,13 +10,13 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/tile/banks.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/whole_rows.hpp"
 #include "engines/conv/wgrad/exchanged_roles.hpp"
 #include "engines/conv/wgrad/few_channels_operands.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/chips.hpp"
 #include "engines/cost/grouped_cost.hpp"
 
@@ -246,9 +246,10 @@ std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candida
   const auto& asked = std::get<ConvolutionProblem>(any);
   const ConvolutionProblem problem = with_roles_exchanged(asked);
   const Gather gather = make_gather(problem);
-  if (std::string reason = few_channels_refusal(problem, gather, device); !reason.empty())
-    return Refusal{exchanges_roles(asked) ? cat("x and dy exchanged: ", reason)
-                                          : std::move(reason)};
+  if (auto refused = few_channels_refusal(problem, gather, device)) {
+    if (exchanges_roles(asked)) return Refusal{cat("x and dy exchanged: ", refused.reason)};
+    return refused;
+  }
   const std::vector<FewChannelsGradientTile> fitting = tiles(problem, device);
   if (fitting.empty())
     return Refusal{

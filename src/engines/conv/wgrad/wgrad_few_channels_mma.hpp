@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engines/conv/direct/filter_gradient.hpp"
+#include "engines/conv/filter_gradient/filter_gradient.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/engine.hpp"
 

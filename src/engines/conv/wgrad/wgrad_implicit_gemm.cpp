@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/text.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "problem/problem.hpp"
 
@@ -64,15 +64,14 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
 }
 
 // The refusal, if the tile at this split count does not fit the problem.
-std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                    const GemmTile& tile, const DeviceDescription& device,
-                                    int parts) {
+Refusal tile_refusal(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
+                     const DeviceDescription& device, int parts) {
   if (auto refused = wgrad_count_refusal(problem, tile.m, tile.n, parts)) return refused;
   const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type());
   if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
     return Refusal{cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
                        device.shared_memory_per_block)};
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -96,11 +95,12 @@ std::variant<Proposal, Refusal> propose_wgrad(const ConvolutionProblem& problem,
                                               const GemmTile& tile, const DeviceDescription& device,
                                               int parts) {
   const Gather gather = make_gather(problem);
-  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return *std::move(refused);
+  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return refused;
   Proposal out{{make_spec(problem, gather, tile, device), {}}};
-  out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
-                            static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
-  out.set_cluster(parts);
+  out.first().launch =
+      wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
+                   static_cast<std::uint32_t>(tile.threads()), out.first().kernel.shared_memory);
+  out.first().set_cluster(parts);
   return out;
 }
 
@@ -117,7 +117,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
   work.stores = ResultStores::scattered;  // columns of dw may have any layout
   work.bytes = work_of(problem, false).bytes;
   std::vector<Candidate> candidates;
-  std::optional<Refusal> first_refusal;
+  Refusal first_refusal;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     work.tiles = wgrad_tile_count(problem, tiles[i].m, tiles[i].n);
     work.steps = static_cast<double>(problem.batch * problem.out_pixels()) / tiles[i].k;
@@ -131,7 +131,7 @@ std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionPro
         first_refusal = std::move(refused);
     }
   }
-  if (candidates.empty()) return first_refusal.value_or(Refusal{"there is no tile"});
+  if (candidates.empty()) return first_refusal ? first_refusal : Refusal{"there is no tile"};
   return candidates;
 }
 
@@ -149,9 +149,9 @@ std::variant<std::vector<Candidate>, Refusal> WgradImplicitGemmMmaEngine::candid
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const std::int64_t reduction = usual_reduction(problem);
-  if (auto refused = mma_refusal(problem, reduction, device)) return *std::move(refused);
+  if (auto refused = mma_refusal(problem, reduction, device)) return refused;
   constexpr std::int64_t least_filters = 16;
-  if (auto refused = filters_refusal(problem, least_filters)) return *std::move(refused);
+  if (auto refused = filters_refusal(problem, least_filters)) return refused;
   return candidates_of(problem, mma_tiles(problem, reduction), device);
 }
 
@@ -167,7 +167,7 @@ std::variant<std::vector<Candidate>, Refusal> WgradImplicitGemmFmaEngine::candid
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   constexpr std::int64_t least_filters = 4;
-  if (auto refused = filters_refusal(problem, least_filters)) return *std::move(refused);
+  if (auto refused = filters_refusal(problem, least_filters)) return refused;
   return candidates_of(problem, wgrad_tiles(problem.type()), device);
 }
 

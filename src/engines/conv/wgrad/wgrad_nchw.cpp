@@ -6,11 +6,11 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "problem/problem.hpp"
@@ -94,7 +94,7 @@ std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gathe
   return pairs ? 2 : 1;
 }
 
-std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
   if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_filters = 16;
   if (auto refused = filters_refusal(problem, least_filters)) return refused;
@@ -103,15 +103,15 @@ std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& 
   if (gather.stride[2] > most_line_phases)
     return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected at most ",
                        most_line_phases)};
-  if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return std::nullopt;
+  if (gather.phases.front().pixels[2] == 1 || gather.out_strides[4] == 1) return {};
   if (gather.out_strides[1] != 1)
     return Refusal{"in dy neither the pixels of a row are contiguous, nor the filters of a pixel"};
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
 // The refusal if the tile at this split count does not fit the problem.
-std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                    const BandTile& tile, int parts) {
+Refusal tile_refusal(const ConvolutionProblem& problem, const Gather& gather, const BandTile& tile,
+                     int parts) {
   const FragmentShape& shape = tile.shape;
   if (auto refused = wgrad_count_refusal(problem, shape.m, shape.n, parts)) return refused;
   if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
@@ -125,7 +125,7 @@ std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gat
                               tile.rows * gather.out_strides[3];
   if (wgrad_largest_offset(gather, shape.m, shape.n) + beyond > limit32)
     return Refusal{"offsets within an image or a filter do not fit into 32 bits"};
-  return std::nullopt;
+  return {};
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
@@ -165,8 +165,8 @@ std::span<const FragmentShape> WgradNchwWgmmaSwapEngine::shapes(
                            : whole_warpgroup_shapes;
 }
 
-std::optional<Refusal> WgradNchwWgmmaSwapEngine::products_refusal(
-    const ConvolutionProblem& problem, const DeviceDescription& device) const {
+Refusal WgradNchwWgmmaSwapEngine::products_refusal(const ConvolutionProblem& problem,
+                                                   const DeviceDescription& device) const {
   if (auto refused = matrices_refusal(problem)) return refused;
   return warpgroup_refusal(device);
 }
@@ -187,11 +187,10 @@ std::vector<BandTile> WgradNchwMmaEngine::tiles(const ConvolutionProblem& proble
 std::variant<std::vector<Candidate>, Refusal> WgradNchwMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (auto refused = mma_refusal(problem, usual_reduction(problem), device))
-    return *std::move(refused);
-  if (auto refused = products_refusal(problem, device)) return *std::move(refused);
+  if (auto refused = mma_refusal(problem, usual_reduction(problem), device)) return refused;
+  if (auto refused = products_refusal(problem, device)) return refused;
   const Gather gather = in_lines(make_gather(problem));
-  if (auto refused = refusal(problem, gather)) return *std::move(refused);
+  if (auto refused = refusal(problem, gather)) return refused;
   const std::vector<BandTile> fitting = tiles(problem, device);
   std::vector<WgradOption> options;
   for (const BandTile& tile : fitting) {
@@ -263,10 +262,10 @@ Proposal WgradNchwMmaEngine::propose(BandTile tile, const ConvolutionProblem& pr
   const Gather gather = in_lines(make_gather(problem));
   spread_over_banks(tile, gather);
   Proposal out{{make_spec(problem, gather, tile), {}}};
-  out.launch =
-      wgrad_launch(problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
-                   static_cast<std::uint32_t>(tile.shape.threads()), out.kernel.shared_memory);
-  out.set_cluster(parts);
+  out.first().launch = wgrad_launch(
+      problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
+      static_cast<std::uint32_t>(tile.shape.threads()), out.first().kernel.shared_memory);
+  out.first().set_cluster(parts);
   return out;
 }
 

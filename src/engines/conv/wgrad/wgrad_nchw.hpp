@@ -29,9 +29,9 @@ class WgradNchwMmaEngine : public Engine {
   Proposal propose(BandTile tile, const ConvolutionProblem& problem, int parts) const;
 
  private:
-  virtual std::optional<Refusal> products_refusal(const ConvolutionProblem& /*problem*/,
-                                                  const DeviceDescription& /*device*/) const {
-    return std::nullopt;
+  virtual Refusal products_refusal(const ConvolutionProblem& /*problem*/,
+                                   const DeviceDescription& /*device*/) const {
+    return {};
   }
   virtual std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const;
   KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
@@ -44,8 +44,8 @@ class WgradNchwWgmmaSwapEngine final : public WgradNchwMmaEngine {
   const char* name() const override { return "wgrad_nchw_wgmma_swap"; }
 
  private:
-  std::optional<Refusal> products_refusal(const ConvolutionProblem& problem,
-                                          const DeviceDescription& device) const override;
+  Refusal products_refusal(const ConvolutionProblem& problem,
+                           const DeviceDescription& device) const override;
   std::span<const FragmentShape> shapes(const ConvolutionProblem& problem) const override;
 };
 

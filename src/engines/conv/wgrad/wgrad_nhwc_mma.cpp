@@ -6,12 +6,12 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/dense/filter_gradient_layout.hpp"
+#include "engines/conv/filter_gradient/layout.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
-#include "engines/conv/wgrad/product.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "engines/cost/dense_cost.hpp"
 #include "problem/problem.hpp"
@@ -68,7 +68,7 @@ std::int64_t gradient_run(const Gather& gather) {
   return pairs ? 2 : 1;
 }
 
-std::optional<Refusal> refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
   constexpr std::int64_t least_filters = 16;
   if (auto refused = filters_refusal(problem, least_filters)) return refused;
   if (auto refused = copies_refusal(problem, copied_source(problem, gather))) return refused;
@@ -124,12 +124,12 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather,
 }
 
 // The refusal, if the tile at this split count does not fit the problem.
-std::optional<Refusal> tile_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                                    const WgradTile& tile, int parts) {
+Refusal tile_refusal(const ConvolutionProblem& problem, const Gather& gather, const WgradTile& tile,
+                     int parts) {
   if (auto refused = wgrad_count_refusal(problem, tile.m, tile.n, parts)) return refused;
   if (wgrad_largest_offset(gather, tile.m, tile.n) > limit32)
     return Refusal{"offsets within an image or a filter do not fit into 32 bits"};
-  return std::nullopt;
+  return {};
 }
 
 FragmentWork work_of_tile(const ConvolutionProblem& problem, const WgradTile& tile) {
@@ -177,11 +177,12 @@ std::vector<WgradTile> wgrad_nhwc_tiles(const ConvolutionProblem& problem,
 std::variant<Proposal, Refusal> propose_wgrad_nhwc(const ConvolutionProblem& problem,
                                                    const WgradTile& tile, int parts) {
   const Gather gather = make_gather(problem);
-  if (auto refused = tile_refusal(problem, gather, tile, parts)) return *std::move(refused);
+  if (auto refused = tile_refusal(problem, gather, tile, parts)) return refused;
   Proposal out{{make_spec(problem, gather, tile), {}}};
-  out.launch = wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
-                            static_cast<std::uint32_t>(tile.threads()), out.kernel.shared_memory);
-  out.set_cluster(parts);
+  out.first().launch =
+      wgrad_launch(problem, wgrad_tile_count(problem, tile.m, tile.n) * parts,
+                   static_cast<std::uint32_t>(tile.threads()), out.first().kernel.shared_memory);
+  out.first().set_cluster(parts);
   return out;
 }
 
@@ -196,10 +197,9 @@ bool WgradNhwcMmaEngine::is_for(const Problem& problem) const { return is_wgrad(
 std::variant<std::vector<Candidate>, Refusal> WgradNhwcMmaEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
-  if (auto refused = fragment_refusal(problem, usual_reduction(problem), device))
-    return *std::move(refused);
+  if (auto refused = fragment_refusal(problem, usual_reduction(problem), device)) return refused;
   const Gather gather = make_gather(problem);
-  if (auto refused = refusal(problem, gather)) return *std::move(refused);
+  if (auto refused = refusal(problem, gather)) return refused;
   const std::vector<WgradTile> fitting = wgrad_nhwc_tiles(problem, device);
   std::vector<WgradOption> options;
   for (const WgradTile& tile : fitting) {

@@ -28,7 +28,8 @@ void check(const OperationCase& item, std::size_t patch) {
       engine.propose(engine.patches()[patch % engine.patches().size()],
                      std::get<ConvolutionProblem>(item.problem), device()->description());
   const std::string fault = difference(run_proposal(item, proposal), item.expected());
-  BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << proposal.kernel.tile << ": " << fault);
+  BOOST_TEST(fault.empty(), text_of(item.problem)
+                                << ", " << proposal.first().kernel.tile << ": " << fault);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/dense/wgrad_dense_wgmma.hpp"
+#include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace {

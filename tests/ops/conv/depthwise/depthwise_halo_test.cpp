@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(tiles) {
       seen.insert(candidate.kernel);
       const Proposal proposal = engine.make(item.problem, device()->description(), candidate);
       const std::string fault = difference(run_proposal(item, proposal), want);
-      BOOST_TEST(fault.empty(), line << ", " << proposal.kernel.tile << ": " << fault);
+      BOOST_TEST(fault.empty(), line << ", " << proposal.first().kernel.tile << ": " << fault);
     }
   }
   BOOST_TEST(seen.size() == DepthwiseHaloNhwcFmaEngine::tiles().size());

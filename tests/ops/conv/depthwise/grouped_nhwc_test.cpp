@@ -72,10 +72,10 @@ BOOST_AUTO_TEST_CASE(halo_tiles, *boost::unit_test::precondition(has_copy_engine
       std::set<std::string> seen;
       for (const Candidate& candidate : *candidates) {
         const Proposal proposal = halos.make(item.problem, device()->description(), candidate);
-        if (!seen.insert(proposal.kernel.tile).second) continue;
+        if (!seen.insert(proposal.first().kernel.tile).second) continue;
         const std::string fault = difference(run_proposal(item, proposal), want);
         BOOST_TEST(fault.empty(), text_of(item.problem)
-                                      << ", " << proposal.kernel.tile << ": " << fault);
+                                      << ", " << proposal.first().kernel.tile << ": " << fault);
       }
     }
 }

@@ -126,6 +126,7 @@ BOOST_AUTO_TEST_CASE(chosen_by_estimate) {
     std::vector<EngineRefusal> refusals;
     return choose(problem_in(line, f16, KILN_TENSOR_NHWC, pass), known_architecture("h200"),
                   {.workspace = workspace}, refusals)
+        .first()
         .kernel.tile;
   };
   const char* const line = "mb4ic64id16ih56iw56oc230od16oh28ow28kd1kh3kw3sd1sh2sw2pd0ph1pw1";

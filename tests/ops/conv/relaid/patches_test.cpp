@@ -1,7 +1,7 @@
 // Convolutions whose filters meet every pixel once, computed as if a row of a patch were one pixel:
 // all passes and types, patches of one row and of more rows than a kernel has phases, tensors with
 // gaps, and what is refused.
-#include "engines/conv/relaid/patches.hpp"
+#include "engines/rewrite/patches.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(all_passes_and_types) {
         BOOST_TEST(proposal.workspace <= budget);
         const std::string fault = item.exact_fault(run_proposal(item, proposal));
         BOOST_TEST(fault.empty(), text_of(item.problem)
-                                      << ", " << proposal.kernel.tile << ": " << fault);
+                                      << ", " << proposal.first().kernel.tile << ": " << fault);
       }
       ++turn;
     }
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(rows_of_a_data_gradient_are_divided) {
     const auto answer =
         passes.propose(nhwc(line, f16, ConvolutionPass::dgrad), device()->description(),
                        {.budget = 0, .copy_results = false});
-    return 1 + std::get<RelaidEngine::Made>(answer).proposal.then.size();
+    return std::get<RelaidEngine::Made>(answer).proposal.steps.size();
   };
   BOOST_TEST(steps("mb2ic3ih32oc40kh8kw16sh8sw16") == 1U);
   BOOST_TEST(steps("mb2ic3ih32oc40kh16sh16") == 2U);

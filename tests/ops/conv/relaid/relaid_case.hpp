@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "engines/conv/relaid/channels_last_copies.hpp"
+#include "engines/rewrite/channels_last_copies.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace test {
@@ -50,8 +50,8 @@ inline void check_copies(const OperationCase& item, std::size_t budget, bool exa
     const HostTensor got = run_proposal(item, proposal);
     const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
     BOOST_TEST(fault.empty(), text_of(item.problem)
-                                  << ", " << proposal.kernel.tile << ", "
-                                  << 1 + proposal.then.size() << " steps: " << fault);
+                                  << ", " << proposal.first().kernel.tile << ", "
+                                  << proposal.steps.size() << " steps: " << fault);
   }
   BOOST_TEST(taken > 0, text_of(item.problem) << ": " << reasons);
 }
@@ -77,14 +77,14 @@ inline std::string check_parts(const OperationCase& item, std::size_t more = 0, 
     const auto answer = propose();
     if (std::holds_alternative<Refusal>(answer)) continue;
     const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
-    if (proposal.kernel.tile.find("at a time") == std::string::npos) continue;
-    tiles += proposal.kernel.tile + "\n";
+    if (proposal.first().kernel.tile.find("at a time") == std::string::npos) continue;
+    tiles += proposal.first().kernel.tile + "\n";
     BOOST_TEST(proposal.workspace <= budget);
     const HostTensor got = run_proposal(item, proposal);
     const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
     BOOST_TEST(fault.empty(), text_of(item.problem)
-                                  << ", " << proposal.kernel.tile << ", "
-                                  << 1 + proposal.then.size() << " steps: " << fault);
+                                  << ", " << proposal.first().kernel.tile << ", "
+                                  << proposal.steps.size() << " steps: " << fault);
     if (!exact) BOOST_TEST(run_proposal(item, proposal).values == got.values);
   }
   return tiles;

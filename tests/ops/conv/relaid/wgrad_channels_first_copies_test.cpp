@@ -1,6 +1,6 @@
 // Filter gradients of channels-last f32 depthwise layers that are computed on channels-first
 // copies: planes of any size, chunks of images, random numbers, infinities, and what is refused.
-#include "engines/conv/relaid/wgrad_channels_first_copies.hpp"
+#include "engines/rewrite/wgrad_channels_first_copies.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -32,9 +32,8 @@ void check_copies_first(const OperationCase& item, std::size_t budget) {
   const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
   BOOST_TEST(proposal.workspace <= budget);
   const std::string fault = item.exact_fault(run_proposal(item, proposal));
-  BOOST_TEST(fault.empty(), text_of(item.problem)
-                                << ", " << proposal.kernel.tile << ", " << 1 + proposal.then.size()
-                                << " steps: " << fault);
+  BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << proposal.first().kernel.tile << ", "
+                                                  << proposal.steps.size() << " steps: " << fault);
 }
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }

@@ -1,0 +1,111 @@
+// Cuts a batch into chunks of images, or of parts of images: how many there are, where their copies
+// are in the workspace, and what the engine of the copies does with a chunk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "device/device.hpp"
+#include "engines/choice.hpp"
+#include "engines/engine.hpp"
+#include "engines/rewrite/relaid_problem.hpp"
+
+namespace kiln {
+
+struct RelaidDivision {
+  std::int64_t chunks = 0;  // whole images; they differ by at most one image
+  std::int64_t part = 0;  // rows of a chunk, or 0 for whole images; the last of an image has fewer
+};
+struct RelaidLayout {
+  RelaidDivision division;
+  std::int64_t batch = 0, rows = 0;  // rows: of an image
+  std::int64_t chunks = 0;
+  std::size_t workspace = 0;  // byte at which the inner proposal's own workspace begins
+};
+// The most chunks of a problem. A plan lists the launches of every chunk, and takes some 7 KiB of
+// the host's memory for each until it is finalized. If a chunk takes all of most_workspace, so many
+// have copies of 64 GiB, more than the tensors of networks.
+inline constexpr std::int64_t most_chunks = 4096;
+
+// The divisions that are estimated: those of which all copies of a chunk fit into `budget` bytes of
+// workspace together with `sums` bytes of sums, and which have at most most_chunks. More chunks
+// than the fewest may fill the chip more evenly, and leave more workspace to the inner proposal.
+// Images are cut only if chunks have one.
+std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProblem& problem,
+                                                                std::size_t sums,
+                                                                std::size_t budget);
+// Places the sums and then the copies in the workspace: sets RelaidTensor::first.
+RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, const RelaidDivision& division);
+
+// By what factor the estimate of all chunks is raised. On an H200, parts of images took 1.15 to 1.6
+// times their estimates without it (1.0 to 1.4 times with it), and the least is taken. Without it,
+// they would take layers from engines that are as fast.
+inline double margin_of(const RelaidLayout& layout) { return layout.division.part > 0 ? 1.15 : 1; }
+
+// Chunk `number`; an empty one if the number is -1 or the number of chunks. The first one is the
+// largest, the last one the smallest.
+RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number);
+
+// Chunks that cost the same, because they and the chunks before them have the same sizes and are
+// cut off at the same edges of an image.
+struct AlikeChunks {
+  std::int64_t number = 0;  // of the first of them
+  std::int64_t count = 0;
+};
+// All chunks, each counted once. There are few kinds, however large the batch is: at most four, or
+// two more than an image has parts.
+std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout);
+
+// The choices of engines for the copies of a chunk, by its size. Chunks have at most two different
+// sizes; each is estimated once.
+class InnerChoices {
+ public:
+  // problem: that of the copies, all images; workspace: bytes that the engines may use.
+  // only: the name of the only engine to ask; "": all.
+  InnerChoices(const ConvolutionProblem& problem, const RelaidCut& cut, std::size_t workspace,
+               const DeviceDescription& device, std::string only = {})
+      : problem_(problem),
+        cut_(cut),
+        workspace_(workspace),
+        device_(device),
+        only_(std::move(only)) {}
+
+  double seconds(const RelaidChunk& chunk) { return estimate(chunk).seconds; }
+  std::size_t workspace(const RelaidChunk& chunk) { return estimate(chunk).workspace; }
+  const Proposal& proposal(const RelaidChunk& chunk);
+
+ private:
+  struct Inner {
+    std::int64_t images, rows;
+    ChoiceEstimate estimate;
+    std::optional<Proposal> proposal{};
+  };
+  Inner& inner(const RelaidChunk& chunk);
+  const ChoiceEstimate& estimate(const RelaidChunk& chunk) { return inner(chunk).estimate; }
+  Terms terms() const;
+
+  ConvolutionProblem problem_;
+  RelaidCut cut_;
+  std::size_t workspace_;
+  const DeviceDescription& device_;
+  std::string only_;
+  std::vector<Inner> known_{};
+};
+
+// The description of a candidate's tile: which tensors are copied, how many rows of an image at a
+// time if it is cut, and the kernel that computes the copies.
+std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout,
+                        const std::vector<const char*>& copied, const Proposal& inner,
+                        std::size_t budget);
+
+// The places of the operands of chunk `number`, in the order of operands_of(problem.inner).
+RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
+                       std::int64_t number);
+
+}  // namespace kiln

@@ -1,0 +1,26 @@
+// The engine for filter gradients of depthwise layers of f32 with channels last, by way of copies
+// with channels first: the kernel that slides along rows of a channel's pixels does not lose speed
+// with long filters. The copies are made as those with channels last are, with the parts of pixels
+// and channels exchanged.
+#pragma once
+
+#include <span>
+#include <variant>
+
+#include "engines/rewrite/channels_last_copies.hpp"
+
+namespace kiln {
+
+class WgradChannelsFirstCopiesEngine final : public WgradChannelsLastCopiesEngine {
+ public:
+  const char* name() const override { return "wgrad_channels_first_copies"; }
+  bool is_for(const Problem& problem) const override;
+
+ protected:
+  std::span<const Terms> all_terms() const override;
+  std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
+                                              const DeviceDescription& device,
+                                              const Terms& terms) const override;
+};
+
+}  // namespace kiln

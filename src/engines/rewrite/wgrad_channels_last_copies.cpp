@@ -1,0 +1,359 @@
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "core/error.hpp"
+#include "engines/answers.hpp"
+#include "engines/choice.hpp"
+#include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
+#include "engines/conv/filter_gradient/product.hpp"
+#include "engines/rewrite/channels_last_copies.hpp"
+#include "engines/rewrite/chunks.hpp"
+#include "engines/rewrite/slices.hpp"
+#include "problem/pointwise.hpp"
+
+namespace kiln {
+namespace {
+
+using Made = RelaidEngine::Made;
+
+std::size_t sums_bytes(const ConvolutionProblem& problem) {
+  return static_cast<std::size_t>(problem.out_channels * problem.group_in() * problem.taps()) *
+         sizeof(float);
+}
+
+// The stride from one tap of dw to the next, in elements (0 if there is one tap); none if taps are
+// not equally far apart.
+std::optional<std::int64_t> tap_stride(const ConvolutionProblem& problem) {
+  std::int64_t first = 0, next = 0;
+  for (const int i : {2, 1, 0}) {
+    const std::int64_t stride = problem.w_strides[2 + i];
+    if (problem.filter[i] == 1) continue;
+    if (first == 0) first = next = stride;
+    if (stride != next) return std::nullopt;
+    next *= problem.filter[i];
+  }
+  return first;
+}
+
+// dw, or its sums, as a tensor {1, output channels, taps, channels of a group}. filter, tap,
+// channel: strides, in elements.
+Tensor filter_tensor(const ConvolutionProblem& problem, DataType type, std::int64_t filter,
+                     std::int64_t tap, std::int64_t channel) {
+  Tensor tensor;
+  tensor.type = type;
+  tensor.rank = 4;
+  tensor.dims = {1, problem.out_channels, problem.taps(), problem.group_in()};
+  tensor.strides = {1, filter, tap, channel};
+  for (int i = 1; i < 4; ++i) {
+    tensor.strides[i] = std::max<std::int64_t>(tensor.strides[i], 1);
+    tensor.strides[0] += (tensor.dims[i] - 1) * tensor.strides[i];
+  }
+  return tensor;
+}
+
+// The step dw = alpha * sums + beta * dw, which is chosen as any other transform.
+struct Finish {
+  Problem transform;
+  double seconds;  // estimated
+};
+// channels: of each tap in the sums.
+Finish finish_of(const ConvolutionProblem& problem, std::int64_t channels,
+                 const DeviceDescription& device) {
+  const Tensor sums =
+                   filter_tensor(problem, KILN_DATA_FLOAT, problem.taps() * channels, channels, 1),
+               result = filter_tensor(problem, problem.w_type, problem.w_strides[0],
+                                      tap_stride(problem).value(), problem.w_strides[1]);
+  Problem transform = make_transform(sums, result);
+  const double seconds = estimate_choice(transform, device, {}).seconds;
+  return {std::move(transform), seconds};
+}
+
+void append_finish(std::vector<Step>& steps, const Finish& finish,
+                   const DeviceDescription& device) {
+  constexpr std::uint8_t dw = 2;
+  std::vector<EngineRefusal> ignored;
+  Proposal proposal = choose(finish.transform, device, {}, ignored);
+  for (LaunchSpec::Patch& patch : proposal.first().launch.patches)
+    if (patch.hole == LaunchSpec::Hole::operand) patch.operand = patch.operand == 0 ? 0 : dw;
+  append_relaid(steps, std::move(proposal), {.operands = {{.in_workspace = true}, {}, {}}});
+}
+
+std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
+  constexpr const char* names[] = {"x", "dy"};
+  std::vector<const char*> copied;
+  for (const RelaidTensor& tensor : problem.tensors) copied.push_back(names[tensor.operand]);
+  if (sums)
+    copied.push_back("dw");
+  else if (!problem.once.empty() && !problem.padded)
+    copied.push_back("16-bit dw");
+  return copied;
+}
+
+// The copies that precede chunk `number`. The first chunk's include a padded dw, because beta may
+// scale it.
+std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayout& layout,
+                                 std::int64_t number) {
+  const RelaidChunk chunk = chunk_of(layout, number);
+  std::vector<RelaidMove> moves;
+  for (const RelaidTensor& tensor : problem.tensors)
+    if (!tensor.kept) moves.push_back({.tensor = &tensor, .in = problem.range(tensor, chunk)});
+  if (number == 0)
+    for (const RelaidTensor& dw : problem.once)
+      moves.push_back({.tensor = &dw, .in = whole_images(dw, dw.images), .beta_only = true});
+  return moves;
+}
+
+// The copies that follow the last chunk: a padded dw goes back to the caller's tensor.
+std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
+  std::vector<RelaidMove> moves;
+  for (const RelaidTensor& dw : problem.once)
+    moves.push_back({.tensor = &dw, .out = whole_images(dw, dw.images)});
+  return moves;
+}
+
+// Names of copies for people.
+struct Named {
+  const char* engine;
+  std::string tile{};
+};
+
+void append_copies(std::vector<Step>& steps, std::span<const RelaidMove> moves,
+                   const Named& named) {
+  if (!moves.empty()) steps.push_back(copies_step(moves, named.engine, named.tile));
+}
+
+// The time of all chunks' copies and of those after the last chunk.
+double all_copies_seconds(const RelaidProblem& problem, const RelaidLayout& layout,
+                          const DeviceDescription& device) {
+  double seconds = 0;
+  const auto add = [&](std::span<const RelaidMove> moves, std::int64_t count) {
+    if (!moves.empty()) seconds += static_cast<double>(count) * copies_seconds(moves, device);
+  };
+  for (const auto& [number, count] : alike_chunks(layout))
+    add(moves_of(problem, layout, number), count);
+  add(results_of(problem), 1);
+  return seconds;
+}
+
+// A chunk that adds to the sums of those before it loads them at its end: a thread loads and stores
+// some fifty of them in turn, and waits for L2 each time. The estimates of the engines, of dw that
+// is only stored, do not include it. Seconds; H200: 13 to 32 us in six layers, by
+// what their estimates lacked.
+constexpr double adding_seconds = 1.5e-5;
+
+// Chunks that any engine computes. With `finish`, they add up f32 sums in the workspace, and that
+// step scales and stores them; otherwise they add to dw or to its padded copy.
+Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
+               const std::optional<Finish>& finish, std::size_t budget,
+               const DeviceDescription& device, const char* engine, bool with_steps) {
+  const bool sums = finish.has_value();
+  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, division);
+  ConvolutionProblem inner_problem = relaid.inner;
+  if (sums) {
+    inner_problem.w_type = KILN_DATA_FLOAT;
+    inner_problem.w_strides = dense_operand_strides(KILN_TENSOR_NHWC, inner_problem.w_dims());
+  }
+  Made made;
+  std::vector<Step> steps;
+  std::size_t own = 0;  // workspace of the inner proposals
+  Named named{engine};
+  InnerChoices inner(inner_problem, relaid.cut, budget - layout.workspace, device, relaid.engine);
+  for (const auto& [number, count] : alike_chunks(layout)) {
+    const RelaidChunk chunk = chunk_of(layout, number);
+    made.seconds +=
+        static_cast<double>(count) * (inner.seconds(chunk) + (number > 0 ? adding_seconds : 0));
+    own = std::max(own, inner.workspace(chunk));
+  }
+  made.seconds += all_copies_seconds(relaid, layout, device);
+  if (with_steps)
+    named.tile = relaid_tile(relaid, layout, copied_of(relaid, sums),
+                             inner.proposal(chunk_of(layout, 0)), budget);
+  for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
+    append_copies(steps, moves_of(relaid, layout, i), named);
+    std::vector<Step> products;
+    RelaidPlaces places = places_of(relaid, layout, i);
+    if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
+    append_relaid(products, inner.proposal(chunk_of(layout, i)), places);
+    if (sums) set_scalar(products, LaunchSpec::Hole::alpha, 1);
+    if (sums || i > 0) set_scalar(products, LaunchSpec::Hole::beta, i > 0 ? 1 : 0);
+    std::move(products.begin(), products.end(), std::back_inserter(steps));
+  }
+  if (finish) {
+    made.seconds += finish->seconds;
+    if (with_steps) append_finish(steps, *finish, device);
+  }
+  if (with_steps) append_copies(steps, results_of(relaid), named);
+  made.seconds *= margin_of(layout);
+  if (with_steps) made.proposal = Proposal(std::move(steps), 0);
+  made.proposal.workspace = layout.workspace + own;
+  return made;
+}
+
+const WgradDenseNhwcWgmmaEngine& dense_engine() {
+  for (const Engine* engine : engines())
+    if (const auto* dense = dynamic_cast<const WgradDenseNhwcWgmmaEngine*>(engine)) return *dense;
+  fail(KILN_STATUS_INTERNAL_ERROR, "there is no wgrad_dense_nhwc_wgmma");
+}
+
+// Chunks that the dense engine computes. Its blocks' sums stay in the workspace from chunk to
+// chunk, and only the last chunk is followed by the step that adds them up and stores dw. None if
+// no tile's sums fit into the workspace, or if the last chunk is too small for as many blocks.
+std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivision& division,
+                                        std::size_t budget, const DeviceDescription& device,
+                                        const char* engine_name, bool with_steps) {
+  const WgradDenseNhwcWgmmaEngine& engine = dense_engine();
+  const RelaidLayout layout = lay_copies(relaid, 0, division);
+  const auto part = [&](std::int64_t number) {
+    return part_of(relaid.inner, relaid.cut, chunk_of(layout, number));
+  };
+  const ConvolutionProblem first = part(0), last = part(layout.chunks - 1);
+  // A block of the first chunk has at least four steps, and one of the last has to have one.
+  if (2 * last.batch * last.out_pixels() < first.batch * first.out_pixels() ||
+      ask_once(engine, last, device)->estimates.empty())
+    return std::nullopt;
+  const auto answer = ask_once(engine, first, device);
+  const Estimate* best = nullptr;
+  for (const Estimate& each : answer->estimates)
+    if (each.workspace > 0 && each.workspace <= budget - layout.workspace &&
+        (best == nullptr || each.seconds < best->seconds))
+      best = &each;
+  if (best == nullptr) return std::nullopt;
+  const WgradDenseTile& tile = engine.tiles(first)[static_cast<std::size_t>(best->kernel / 2)];
+  const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, first, 1));
+
+  const double second = engine.second_seconds(tile, first, device, best->parts, groups);
+  Made made;
+  std::vector<Step> steps;
+  Named named{engine_name};
+  made.seconds = static_cast<double>(layout.chunks) * (best->seconds - second) + second +
+                 all_copies_seconds(relaid, layout, device);
+  made.seconds *= margin_of(layout);
+  Proposal of_size;  // of the chunk before, which most chunks are as large as
+  RelaidChunk size{};
+  for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
+    const RelaidChunk chunk = chunk_of(layout, i);
+    if (chunk.images != size.images || chunk.rows != size.rows)
+      of_size = engine.propose(tile, part(i), device, best->parts, groups);
+    size = chunk;
+    if (i == 0)
+      named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), of_size, budget) +
+                   ", sums of all images";
+    append_copies(steps, moves_of(relaid, layout, i), named);
+    Proposal products = of_size;
+    if (i > 0) continue_sums(products.first());
+    if (i + 1 < layout.chunks) products.steps.resize(1);
+    append_relaid(steps, std::move(products), places_of(relaid, layout, i));
+  }
+  if (with_steps) append_copies(steps, results_of(relaid), named);
+  if (with_steps) made.proposal = Proposal(std::move(steps), 0);
+  made.proposal.workspace = layout.workspace + best->workspace;
+  return made;
+}
+
+}  // namespace
+
+bool WgradChannelsLastCopiesEngine::is_for(const Problem& problem) const {
+  return is_wgrad(problem);
+}
+
+std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() const {
+  constexpr std::size_t most = most_workspace;
+  static constexpr Terms all[] = {
+      {most, false, true},
+      {most, false, false},
+      {most, true, true},
+      {most, true, false},
+      {.budget = most, .copy_results = false, .copy_dw = true},
+      {.budget = most, .copy_results = false, .copy_dy = false, .copy_dw = true},
+      {.budget = most, .copy_results = false, .slices = true},
+      {.budget = most, .copy_results = false, .copy_dy = false, .slices = true},
+      {.budget = most, .copy_results = true, .slices = true},
+      {.budget = most, .copy_results = true, .copy_dy = false, .slices = true},
+      {.budget = most, .copy_results = false, .copy_dw = true, .slices = true},
+      {.budget = most, .copy_results = false, .copy_dy = false, .copy_dw = true, .slices = true},
+      {least_relaid_budget, false, true}};
+  return all;
+}
+
+std::variant<RelaidProblem, Refusal> WgradChannelsLastCopiesEngine::relaid(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
+  return relaid_wgrad(problem, device, terms.copy_dy,
+                      terms.copy_results ? WgradResult::sums
+                      : terms.copy_dw    ? WgradResult::copied
+                                         : WgradResult::as_it_lies);
+}
+
+std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+    const RelaidSlices& slices, Extent extent) const {
+  const ConvolutionProblem slice = slice_of(problem, slices);
+  auto answer = this->relaid(slice, device, terms);
+  if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
+  auto& relaid = std::get<RelaidProblem>(answer);
+  relaid.slice = describe(problem, slices);
+  const bool sums = terms.copy_results, with_steps = extent == Extent::steps;
+  const RelaidDivision whole{.chunks = 1};
+  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, whole);
+  if (layout.workspace > terms.budget) return std::nullopt;
+  std::optional<Finish> finish;
+  if (sums) finish = finish_of(slice, relaid.inner.group_in(), device);
+  Made made = in_chunks(relaid, whole, finish, terms.budget, device, name(), with_steps);
+  const std::vector<RelaidMove> first = moves_of(relaid, layout, 0);
+  for (RelaidTensor& tensor : relaid.tensors)
+    tensor.kept = is_shared(problem, slices, tensor.operand);
+  const std::vector<RelaidMove> others = moves_of(relaid, layout, 0);
+  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()}, device);
+  return made;
+}
+
+std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_out(
+    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+    Extent extent) const {
+  const bool sums = terms.copy_results;
+  if (sums && !tap_stride(problem))
+    return Refusal{
+        "the depth, height and width strides of dw are not one stride times the taps inside, as in "
+        "channels-first and channels-last layout"};
+  auto answer = this->relaid(problem, device, terms);
+  if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
+  auto& relaid = std::get<RelaidProblem>(answer);
+  auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
+  auto* const chunks = std::get_if<std::vector<RelaidDivision>>(&divisions);
+  if (terms.slices) {
+    if (chunks == nullptr || chunks->front().chunks != 1)
+      return sliced(problem, device, terms, extent);
+    return Refusal{"the copies of all images fit into the workspace without slices"};
+  }
+  if (chunks == nullptr) return std::move(std::get<Refusal>(divisions));
+  std::optional<Finish> finish;
+  if (sums) finish = finish_of(problem, relaid.inner.group_in(), device);
+  std::optional<Made> best;
+  RelaidDivision best_division;
+  bool best_continued = false;
+  const auto in = [&](const RelaidDivision& division, bool continued,
+                      bool with_steps) -> std::optional<Made> {
+    if (continued)
+      return in_continued_chunks(relaid, division, terms.budget, device, name(), with_steps);
+    return in_chunks(relaid, division, finish, terms.budget, device, name(), with_steps);
+  };
+  const auto add = [&](const RelaidDivision& division, bool continued) {
+    auto made = in(division, continued, false);
+    if (made && (!best || made->seconds < best->seconds))
+      best = std::move(made), best_division = division, best_continued = continued;
+  };
+  for (const RelaidDivision& division : *chunks) {
+    // Sums of several chunks must not be rounded to 16 bits after each.
+    if (sums || division.chunks == 1 || problem.w_type == KILN_DATA_FLOAT) add(division, false);
+    if (!sums) add(division, true);
+  }
+  if (!best)
+    return Refusal{
+        "the copies of all images do not fit into the workspace at once, and sums of several "
+        "chunks of images need data in f32 or wgrad_dense_nhwc_wgmma"};
+  if (extent == Extent::estimate) return std::move(*best);
+  return std::move(*in(best_division, best_continued, true));
+}
+
+}  // namespace kiln

@@ -1,0 +1,36 @@
+// Stand-ins for the dense engines of channels-last tensors, for all shapes with one group.
+#pragma once
+
+#include "engines/conv/dense/dense_wgmma.hpp"
+#include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
+#include "engines/stand_in/stand_in_engine.hpp"
+
+namespace kiln {
+
+class StandInDenseEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_dense"; }
+
+ private:
+  const Engine& exact() const override { return dense_; }
+  Refusal refusal(const ConvolutionProblem& problem) const override;
+  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
+
+  DenseNhwcWgmmaEngine dense_;
+};
+
+class StandInWgradDenseEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_wgrad_dense"; }
+
+ private:
+  const Engine& exact() const override { return dense_; }
+  Refusal refusal(const ConvolutionProblem& problem) const override;
+  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
+
+  WgradDenseNhwcWgmmaEngine dense_;
+};
+
+}  // namespace kiln

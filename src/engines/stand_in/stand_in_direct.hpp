@@ -1,0 +1,35 @@
+// Stand-ins for the direct engines. Except for data gradients of very many phases, they take every
+// legal problem.
+#pragma once
+
+#include "engines/conv/direct/direct.hpp"
+#include "engines/conv/direct/wgrad_direct.hpp"
+#include "engines/stand_in/stand_in_engine.hpp"
+
+namespace kiln {
+
+class StandInDirectEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_direct"; }
+
+ private:
+  const Engine& exact() const override { return direct_; }
+  Refusal refusal(const ConvolutionProblem& problem) const override;
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
+
+  DirectEngine direct_;
+};
+
+class StandInWgradDirectEngine final : public StandInEngine {
+ public:
+  const char* name() const override { return "stand_in_wgrad_direct"; }
+
+ private:
+  const Engine& exact() const override { return direct_; }
+  Refusal refusal(const ConvolutionProblem&) const override { return {}; }
+  bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
+
+  WgradDirectEngine direct_;
+};
+
+}  // namespace kiln
