@@ -5,54 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "kiln/filter_plans.hpp"
 #include "kiln/plan.hpp"
 
 namespace kiln {
 inline namespace cxx {
 
 // y = alpha * conv(x, w) + beta * y.
-class ConvolutionForward : public Plan {
- public:
-  struct Descriptors {
-    const TensorDescriptor& x;
-    const FilterDescriptor& w;
-    const ConvolutionDescriptor& convolution;
-    const TensorDescriptor& y;
-  };
-  struct Operands {
-    In x;
-    In w;
-    Out y;
-  };
-
-  ConvolutionForward(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateConvolutionForwardPlan(handle.get(), d.x.get(), d.w.get(),
-                                                      d.convolution.get(), d.y.get(), plan);
-            },
-            d.y),
-        x_(d.x.extent()),
-        w_(d.w.extent()),
-        y_(d.y.extent()) {}
-
-  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
-    const detail::HostScale s(scale, compute_type());
-    check(kilnExecuteConvolutionForward(handle.get(), get(), s.alpha, o.x.at("x", x_),
-                                        o.w.at("w", w_), s.beta, o.y.at("y", y_)));
-  }
-  // Immediate call: the handle keeps the plan.
-  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
-                  const Scale& scale = {}) {
-    const detail::HostScale s(scale, detail::compute_type_of(d.y));
-    check(kilnConvolutionForward(handle.get(), s.alpha, d.x.get(), o.x.at("x", d.x.extent()),
-                                 d.w.get(), o.w.at("w", d.w.extent()), d.convolution.get(), s.beta,
-                                 d.y.get(), o.y.at("y", d.y.extent())));
-  }
-
- private:
-  Extent x_, w_, y_;
-};
+using ConvolutionForward =
+    detail::FilterForwardPlan<FilterDescriptor, kilnCreateConvolutionForwardPlan,
+                              kilnExecuteConvolutionForward, kilnConvolutionForward>;
 
 // y = act(alpha * conv(x, w) + beta * z + bias); without z, beta scales what y held.
 class ConvolutionBiasActivationForward : public Plan {
@@ -111,93 +73,15 @@ class ConvolutionBiasActivationForward : public Plan {
 };
 
 // dx = alpha * (gradient of sum(dy * conv(x, w)) with respect to x) + beta * dx.
-class ConvolutionBackwardData : public Plan {
- public:
-  struct Descriptors {
-    const FilterDescriptor& w;
-    const TensorDescriptor& dy;
-    const ConvolutionDescriptor& convolution;
-    const TensorDescriptor& dx;
-  };
-  struct Operands {
-    In w;
-    In dy;
-    Out dx;
-  };
-
-  ConvolutionBackwardData(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateConvolutionBackwardDataPlan(handle.get(), d.w.get(), d.dy.get(),
-                                                           d.convolution.get(), d.dx.get(), plan);
-            },
-            d.dx),
-        w_(d.w.extent()),
-        dy_(d.dy.extent()),
-        dx_(d.dx.extent()) {}
-
-  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
-    const detail::HostScale s(scale, compute_type());
-    check(kilnExecuteConvolutionBackwardData(handle.get(), get(), s.alpha, o.w.at("w", w_),
-                                             o.dy.at("dy", dy_), s.beta, o.dx.at("dx", dx_)));
-  }
-  // Immediate call: the handle keeps the plan.
-  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
-                  const Scale& scale = {}) {
-    const detail::HostScale s(scale, detail::compute_type_of(d.dx));
-    check(kilnConvolutionBackwardData(handle.get(), s.alpha, d.w.get(), o.w.at("w", d.w.extent()),
-                                      d.dy.get(), o.dy.at("dy", d.dy.extent()), d.convolution.get(),
-                                      s.beta, d.dx.get(), o.dx.at("dx", d.dx.extent())));
-  }
-
- private:
-  Extent w_, dy_, dx_;
-};
+using ConvolutionBackwardData =
+    detail::FilterBackwardDataPlan<FilterDescriptor, kilnCreateConvolutionBackwardDataPlan,
+                                   kilnExecuteConvolutionBackwardData, kilnConvolutionBackwardData>;
 
 // dw = alpha * (gradient of sum(dy * conv(x, w)) with respect to w) + beta * dw.
-class ConvolutionBackwardFilter : public Plan {
- public:
-  struct Descriptors {
-    const TensorDescriptor& x;
-    const TensorDescriptor& dy;
-    const ConvolutionDescriptor& convolution;
-    const FilterDescriptor& dw;
-  };
-  struct Operands {
-    In x;
-    In dy;
-    Out dw;
-  };
-
-  ConvolutionBackwardFilter(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateConvolutionBackwardFilterPlan(handle.get(), d.x.get(), d.dy.get(),
-                                                             d.convolution.get(), d.dw.get(), plan);
-            },
-            d.dw),
-        x_(d.x.extent()),
-        dy_(d.dy.extent()),
-        dw_(d.dw.extent()) {}
-
-  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
-    const detail::HostScale s(scale, compute_type());
-    check(kilnExecuteConvolutionBackwardFilter(handle.get(), get(), s.alpha, o.x.at("x", x_),
-                                               o.dy.at("dy", dy_), s.beta, o.dw.at("dw", dw_)));
-  }
-  // Immediate call: the handle keeps the plan.
-  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
-                  const Scale& scale = {}) {
-    const detail::HostScale s(scale, detail::compute_type_of(d.dw));
-    check(kilnConvolutionBackwardFilter(handle.get(), s.alpha, d.x.get(), o.x.at("x", d.x.extent()),
-                                        d.dy.get(), o.dy.at("dy", d.dy.extent()),
-                                        d.convolution.get(), s.beta, d.dw.get(),
-                                        o.dw.at("dw", d.dw.extent())));
-  }
-
- private:
-  Extent x_, dy_, dw_;
-};
+using ConvolutionBackwardFilter =
+    detail::FilterBackwardFilterPlan<FilterDescriptor, kilnCreateConvolutionBackwardFilterPlan,
+                                     kilnExecuteConvolutionBackwardFilter,
+                                     kilnConvolutionBackwardFilter>;
 
 // db[k] = alpha * (sum of dy over the batch and space) + beta * db[k].
 class ConvolutionBackwardBias : public Plan {
@@ -240,48 +124,9 @@ class ConvolutionBackwardBias : public Plan {
 };
 
 // y = alpha * transposed_conv(x, w) + beta * y.
-class ConvolutionTransposed : public Plan {
- public:
-  struct Descriptors {
-    const TensorDescriptor& x;
-    const FilterDescriptor& w;
-    const ConvolutionDescriptor& convolution;
-    const TensorDescriptor& y;
-  };
-  struct Operands {
-    In x;
-    In w;
-    Out y;
-  };
-
-  ConvolutionTransposed(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateConvolutionTransposedPlan(handle.get(), d.x.get(), d.w.get(),
-                                                         d.convolution.get(), d.y.get(), plan);
-            },
-            d.y),
-        x_(d.x.extent()),
-        w_(d.w.extent()),
-        y_(d.y.extent()) {}
-
-  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
-    const detail::HostScale s(scale, compute_type());
-    check(kilnExecuteConvolutionTransposed(handle.get(), get(), s.alpha, o.x.at("x", x_),
-                                           o.w.at("w", w_), s.beta, o.y.at("y", y_)));
-  }
-  // Immediate call: the handle keeps the plan.
-  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
-                  const Scale& scale = {}) {
-    const detail::HostScale s(scale, detail::compute_type_of(d.y));
-    check(kilnConvolutionTransposed(handle.get(), s.alpha, d.x.get(), o.x.at("x", d.x.extent()),
-                                    d.w.get(), o.w.at("w", d.w.extent()), d.convolution.get(),
-                                    s.beta, d.y.get(), o.y.at("y", d.y.extent())));
-  }
-
- private:
-  Extent x_, w_, y_;
-};
+using ConvolutionTransposed =
+    detail::FilterForwardPlan<FilterDescriptor, kilnCreateConvolutionTransposedPlan,
+                              kilnExecuteConvolutionTransposed, kilnConvolutionTransposed>;
 
 namespace detail {
 

@@ -2,6 +2,7 @@
 #ifndef KILN_LOCAL_HPP
 #define KILN_LOCAL_HPP
 
+#include "kiln/filter_plans.hpp"
 #include "kiln/plan.hpp"
 
 namespace kiln {
@@ -57,92 +58,14 @@ class LocalForward : public Plan {
 };
 
 // dx = alpha * (gradient of sum(dy * local(x, w)) with respect to x) + beta * dx.
-class LocalBackwardData : public Plan {
- public:
-  struct Descriptors {
-    const TensorDescriptor& w;
-    const TensorDescriptor& dy;
-    const ConvolutionDescriptor& convolution;
-    const TensorDescriptor& dx;
-  };
-  struct Operands {
-    In w;
-    In dy;
-    Out dx;
-  };
-
-  LocalBackwardData(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateLocalBackwardDataPlan(handle.get(), d.w.get(), d.dy.get(),
-                                                     d.convolution.get(), d.dx.get(), plan);
-            },
-            d.dx),
-        w_(d.w.extent()),
-        dy_(d.dy.extent()),
-        dx_(d.dx.extent()) {}
-
-  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
-    const detail::HostScale s(scale, compute_type());
-    check(kilnExecuteLocalBackwardData(handle.get(), get(), s.alpha, o.w.at("w", w_),
-                                       o.dy.at("dy", dy_), s.beta, o.dx.at("dx", dx_)));
-  }
-  // Immediate call: the handle keeps the plan.
-  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
-                  const Scale& scale = {}) {
-    const detail::HostScale s(scale, detail::compute_type_of(d.dx));
-    check(kilnLocalBackwardData(handle.get(), s.alpha, d.w.get(), o.w.at("w", d.w.extent()),
-                                d.dy.get(), o.dy.at("dy", d.dy.extent()), d.convolution.get(),
-                                s.beta, d.dx.get(), o.dx.at("dx", d.dx.extent())));
-  }
-
- private:
-  Extent w_, dy_, dx_;
-};
+using LocalBackwardData =
+    detail::FilterBackwardDataPlan<TensorDescriptor, kilnCreateLocalBackwardDataPlan,
+                                   kilnExecuteLocalBackwardData, kilnLocalBackwardData>;
 
 // dw = alpha * (gradient of sum(dy * local(x, w)) with respect to w) + beta * dw.
-class LocalBackwardFilter : public Plan {
- public:
-  struct Descriptors {
-    const TensorDescriptor& x;
-    const TensorDescriptor& dy;
-    const ConvolutionDescriptor& convolution;
-    const TensorDescriptor& dw;
-  };
-  struct Operands {
-    In x;
-    In dy;
-    Out dw;
-  };
-
-  LocalBackwardFilter(const Handle& handle, const Descriptors& d)
-      : Plan(
-            [&](kilnPlan_t* plan) {
-              return kilnCreateLocalBackwardFilterPlan(handle.get(), d.x.get(), d.dy.get(),
-                                                       d.convolution.get(), d.dw.get(), plan);
-            },
-            d.dw),
-        x_(d.x.extent()),
-        dy_(d.dy.extent()),
-        dw_(d.dw.extent()) {}
-
-  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
-    const detail::HostScale s(scale, compute_type());
-    check(kilnExecuteLocalBackwardFilter(handle.get(), get(), s.alpha, o.x.at("x", x_),
-                                         o.dy.at("dy", dy_), s.beta, o.dw.at("dw", dw_)));
-  }
-  // Immediate call: the handle keeps the plan.
-  static void run(const Handle& handle, const Descriptors& d, const Operands& o,
-                  const Scale& scale = {}) {
-    const detail::HostScale s(scale, detail::compute_type_of(d.dw));
-    check(kilnLocalBackwardFilter(handle.get(), s.alpha, d.x.get(), o.x.at("x", d.x.extent()),
-                                  d.dy.get(), o.dy.at("dy", d.dy.extent()), d.convolution.get(),
-                                  s.beta, d.dw.get(), o.dw.at("dw", d.dw.extent())));
-  }
-
- private:
-  Extent x_, dy_, dw_;
-};
+using LocalBackwardFilter =
+    detail::FilterBackwardFilterPlan<TensorDescriptor, kilnCreateLocalBackwardFilterPlan,
+                                     kilnExecuteLocalBackwardFilter, kilnLocalBackwardFilter>;
 
 }  // namespace cxx
 }  // namespace kiln
