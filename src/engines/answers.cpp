@@ -4,6 +4,7 @@
 
 #include "core/process/per_process.hpp"
 #include "engines/recent_problems.hpp"
+#include "engines/rewrite/rewrite.hpp"
 
 namespace kiln {
 namespace {
@@ -13,7 +14,7 @@ struct Answers {
   RecentProblems<Answer, 32> known;
   Effort effort;
 };
-constinit PerProcess<Answers> all("engines' answers");
+constinit PerProcess<Answers> remembered("engines' answers");
 
 std::shared_ptr<const Answer> answer_of(std::variant<std::vector<Candidate>, Refusal> asked) {
   auto answer = std::make_shared<Answer>();
@@ -34,26 +35,27 @@ std::shared_ptr<const Answer> answer_of(std::variant<std::vector<Candidate>, Ref
 
 }  // namespace
 
-std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& problem,
-                                       const DeviceDescription& device) {
+std::shared_ptr<const Answer> ask_once(const Method& method, const Problem& problem,
+                                       const InnerChoice& inner) {
   const auto* const convolution = std::get_if<ConvolutionProblem>(&problem);
-  if (convolution == nullptr) return answer_of(ask(engine, problem, device));
-  if (auto known = all.lock()->known.find(engine.name(), *convolution, device)) return known;
-  // The lock is not held here, because some engines ask others.
-  auto answer = answer_of(ask(engine, problem, device));
-  const auto answers = all.lock();
-  answers->known.keep(engine.name(), *convolution, device, answer);
+  if (convolution == nullptr) return answer_of(ask(method, problem, inner));
+  if (auto known = remembered.lock()->known.find(method.name(), *convolution, inner.device()))
+    return known;
+  // The lock is not held here, because a rewrite has others asked.
+  auto answer = answer_of(ask(method, problem, inner));
+  const auto answers = remembered.lock();
+  answers->known.keep(method.name(), *convolution, inner.device(), answer);
   ++answers->effort.answers;
   return answer;
 }
 
-Proposal make_proposal(const Engine& engine, const Problem& problem,
-                       const DeviceDescription& device, const Estimate& estimate) {
-  ++all.lock()->effort.proposals;
+Proposal make_proposal(const Method& method, const Problem& problem, const InnerChoice& inner,
+                       const Estimate& estimate) {
+  ++remembered.lock()->effort.proposals;
   Candidate candidate{estimate.kernel, estimate.parts,     estimate.seconds,
                       std::nullopt,    estimate.workspace, estimate.groups};
   if (estimate.made) candidate.made = *estimate.made;
-  return engine.make(problem, device, std::move(candidate));
+  return make(method, problem, inner, std::move(candidate));
 }
 
 bool estimated_alike(const DeviceDescription& a, const DeviceDescription& b) {
@@ -65,6 +67,6 @@ bool estimated_alike(const DeviceDescription& a, const DeviceDescription& b) {
          a.registers_per_multiprocessor == b.registers_per_multiprocessor;
 }
 
-Effort effort_so_far() { return all.lock()->effort; }
+Effort effort_so_far() { return remembered.lock()->effort; }
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
-// Remembers the engines' recent answers for convolutions. A choice asks an engine more than once:
-// at the batch size at which kernels are chosen, at the smallest one that uses them, and for copies
-// of each number of images in a chunk.
+// Remembers the recent answers of engines and rewrites for convolutions. A choice asks more than
+// once: at the batch size at which kernels are chosen, at the smallest one that uses them, and for
+// copies of each number of images in a chunk.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/method.hpp"
 
 namespace kiln {
 
-// A candidate of an engine. Its proposal is made only if it is chosen.
+// A candidate. Its proposal is made only if it is chosen.
 struct Estimate {
   int kernel = 0, parts = 1;
   double seconds = 0;
@@ -27,16 +28,16 @@ struct Answer {
 };
 
 // The answer of ask(), remembered for convolutions.
-std::shared_ptr<const Answer> ask_once(const Engine& engine, const Problem& problem,
-                                       const DeviceDescription& device);
+std::shared_ptr<const Answer> ask_once(const Method& method, const Problem& problem,
+                                       const InnerChoice& inner);
 
 // The proposal of one of those estimates.
-Proposal make_proposal(const Engine& engine, const Problem& problem,
-                       const DeviceDescription& device, const Estimate& estimate);
+Proposal make_proposal(const Method& method, const Problem& problem, const InnerChoice& inner,
+                       const Estimate& estimate);
 
 // For tests: the work that this process's choices have cost so far.
 struct Effort {
-  int answers = 0;    // computed by engines, for convolutions
+  int answers = 0;    // worked out, for convolutions
   int proposals = 0;  // made from estimates
 };
 Effort effort_so_far();

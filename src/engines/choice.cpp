@@ -38,17 +38,17 @@ std::string extent_refusal(const Problem& problem) {
 }
 
 struct Found {
-  const Engine* engine = nullptr;
+  const Method* method = nullptr;
   Estimate estimate;
 };
 
-void take(const Engine& engine, const Estimate& estimate, std::size_t workspace, Found& best) {
+void take(const Method& method, const Estimate& estimate, std::size_t workspace, Found& best) {
   if (estimate.workspace <= workspace &&
-      (best.engine == nullptr || estimate.seconds < best.estimate.seconds))
-    best = {&engine, estimate};
+      (best.method == nullptr || estimate.seconds < best.estimate.seconds))
+    best = {&method, estimate};
 }
 
-// The reason why none of an engine's candidates fits into the granted workspace; "" if one does.
+// The reason why none of the candidates fits into the granted workspace; "" if one does.
 std::string workspace_refusal(const std::vector<Estimate>& estimates, std::size_t granted) {
   const auto least = std::ranges::min_element(estimates, {}, &Estimate::workspace);
   if (least == estimates.end() || least->workspace <= granted) return "";
@@ -58,18 +58,18 @@ std::string workspace_refusal(const std::vector<Estimate>& estimates, std::size_
 Found least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
             std::vector<EngineRefusal>& refusals) {
   Found best;
-  for (const Engine* engine : engines()) {
+  for (const Method* method : methods()) {
     const std::string& only = terms.only_engine;
-    if (only.empty() ? engine->stands_in() : only != engine->name()) continue;
-    if (!engine->is_for(problem)) continue;
-    const auto answer = ask_once(*engine, problem, device);
+    if (only.empty() ? method->stands_in() : only != method->name()) continue;
+    if (!method->is_for(problem)) continue;
+    const auto answer = ask_once(*method, problem, Chooser(device));
     std::string reason = answer->refusal;
-    if (reason.empty() && only.empty()) reason = engine->only_by_name(problem);
+    if (reason.empty() && only.empty()) reason = method->only_by_name(problem);
     if (reason.empty()) reason = workspace_refusal(answer->estimates, terms.workspace);
     if (!reason.empty())
-      refusals.push_back({engine->name(), std::move(reason)});
+      refusals.push_back({method->name(), std::move(reason)});
     else
-      for (const Estimate& each : answer->estimates) take(*engine, each, terms.workspace, best);
+      for (const Estimate& each : answer->estimates) take(*method, each, terms.workspace, best);
   }
   return best;
 }
@@ -94,11 +94,11 @@ References references_of(const ConvolutionProblem& problem) {
 Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
                const Terms& terms, bool several = true) {
   Found best;
-  const auto answer = ask_once(*reference.engine, problem, device);
+  const auto answer = ask_once(*reference.method, problem, Chooser(device));
   for (const Estimate& each : answer->estimates)
     if (each.kernel == reference.estimate.kernel &&
         (each.groups > 1) == (reference.estimate.groups > 1) && (each.parts == 1 || several))
-      take(*reference.engine, each, terms.workspace, best);
+      take(*reference.method, each, terms.workspace, best);
   return best;
 }
 
@@ -108,7 +108,7 @@ Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription&
                      const Terms& terms, std::vector<EngineRefusal>& refusals, bool& shared) {
   const References references = references_of(problem);
   Found found = least(references.chosen, device, terms, refusals);
-  if (found.engine == nullptr) return found;
+  if (found.method == nullptr) return found;
   // With fewer images there are fewer tiles, so that splitting pays sooner.
   shared = found.estimate.parts > 1 ||
            in_parts(found, references.least, device, terms).estimate.parts > 1;
@@ -122,7 +122,7 @@ Found find_least(const Problem& problem, const DeviceDescription& device, const 
   const std::size_t known = refusals.size();
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem)) {
     Found found = least_of_range(*convolution, device, terms, refusals, shared);
-    if (found.engine != nullptr) return found;
+    if (found.method != nullptr) return found;
     refusals.resize(known);
   }
   return least(problem, device, terms, refusals);
@@ -183,15 +183,16 @@ constinit PerProcess<Memory> memory("chosen kernels");
 // The candidate that a tuning winner names, if it still exists.
 std::optional<Choice> find(const Winner& winner, const Problem& problem,
                            const DeviceDescription& device, std::size_t workspace) {
-  for (const Engine* engine : engines()) {
-    if (winner.engine != engine->name() || !engine->is_for(problem)) continue;
-    auto answer = ask(*engine, problem, device);
+  const Chooser chooser(device);
+  for (const Method* method : methods()) {
+    if (winner.engine != method->name() || !method->is_for(problem)) continue;
+    auto answer = ask(*method, problem, chooser);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) return std::nullopt;
     for (Candidate& candidate : *candidates) {
       if (candidate.parts != winner.parts || candidate.workspace > workspace) continue;
       const double seconds = candidate.seconds;
-      Proposal proposal = engine->make(problem, device, std::move(candidate));
+      Proposal proposal = make(*method, problem, chooser, std::move(candidate));
       if (proposal.first().kernel.tile == winner.tile)
         return Choice{std::move(proposal), seconds, true};
     }
@@ -204,12 +205,13 @@ std::optional<Choice> find(const Winner& winner, const Problem& problem,
 std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device) {
   std::vector<EngineRefusal> answers;
   const std::string extent = extent_refusal(problem);
-  for (const Engine* engine : engines()) {
-    if (!engine->is_for(problem)) continue;
-    answers.push_back({engine->name(), extent});
+  const Chooser chooser(device);
+  for (const Method* method : methods()) {
+    if (!method->is_for(problem)) continue;
+    answers.push_back({method->name(), extent});
     if (!extent.empty()) continue;
     try {
-      auto answer = ask(*engine, problem, device);
+      auto answer = ask(*method, problem, chooser);
       if (auto* refusal = std::get_if<Refusal>(&answer))
         answers.back().reason = std::move(refusal->reason);
     } catch (const Error& error) {
@@ -233,8 +235,8 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
   const std::size_t known = refusals.size();
   bool shared = false;
   const Found found = find_least(problem, device, terms, refusals, shared);
-  if (found.engine == nullptr) refuse_for(problem, terms, refusals);
-  Choice choice{make_proposal(*found.engine, problem, device, found.estimate),
+  if (found.method == nullptr) refuse_for(problem, terms, refusals);
+  Choice choice{make_proposal(*found.method, problem, Chooser(device), found.estimate),
                 found.estimate.seconds, false};
   if (shared) choice.proposal.first().kernel.clustered = true;
   memory.lock()->keep(problem, device, terms, choice,
@@ -247,29 +249,25 @@ Proposal choose(const Problem& problem, const DeviceDescription& device, const T
   return choose(problem, device, terms, refusals, nullptr).proposal;
 }
 
-ChoiceEstimate estimate_choice(const Problem& problem, const DeviceDescription& device,
-                               const Terms& terms) {
+ChoiceEstimate Chooser::estimate(const Problem& problem, const Terms& terms) const {
   if (const std::string extent = extent_refusal(problem); !extent.empty())
     refuse(problem, terms, extent);
   std::vector<EngineRefusal> refusals;
   bool shared = false;
-  const Found found = find_least(problem, device, terms, refusals, shared);
-  if (found.engine == nullptr) refuse_for(problem, terms, refusals);
+  const Found found = find_least(problem, device(), terms, refusals, shared);
+  if (found.method == nullptr) refuse_for(problem, terms, refusals);
   return {found.estimate.seconds, found.estimate.workspace};
 }
 
-Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch) {
-  return {kernel.engine, kernel.tile, static_cast<int>(launch.shape.cluster)};
+Proposal Chooser::choose(const Problem& problem, const Terms& terms) const {
+  std::vector<EngineRefusal> ignored;
+  return kiln::choose(problem, device(), terms, ignored);
 }
 
-std::string flags_of(const Terms& terms) {
-  return cat(terms.only_engine.empty() ? "" : cat("--engine ", terms.only_engine, " "),
-             terms.workspace == 0 ? "" : cat("--workspace ", terms.workspace, " "));
-}
-
-std::string describe(const Winner& winner) {
-  return cat(winner.engine, " ", winner.tile,
-             winner.parts > 1 ? cat(", ", winner.parts, " parts") : "");
+Refusal Chooser::refusal(const Problem& problem, const Terms& terms) const {
+  for (const Method* method : methods())
+    if (method->name() == terms.only_engine) return ask_once(*method, problem, *this)->refusal;
+  fail(KILN_STATUS_INTERNAL_ERROR, "there is no ", terms.only_engine);
 }
 
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
@@ -277,18 +275,19 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
   std::vector<EngineRefusal> refusals;
   choose(problem, device, {}, refusals);  // throws where there is none
   std::vector<Option> options;
-  for (const Engine* engine : engines()) {
-    if (!engine->is_for(problem)) continue;
-    auto answer = ask(*engine, problem, device);
+  const Chooser chooser(device);
+  for (const Method* method : methods()) {
+    if (!method->is_for(problem)) continue;
+    auto answer = ask(*method, problem, chooser);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) continue;
-    const bool only_by_name = !engine->only_by_name(problem).empty();
+    const bool only_by_name = !method->only_by_name(problem).empty();
     for (Candidate& candidate : *candidates) {
       if (candidate.workspace > workspace) continue;
       const double seconds = candidate.seconds;
       const int parts = candidate.parts;
-      Proposal proposal = engine->make(problem, device, std::move(candidate));
-      Winner name{engine->name(), proposal.first().kernel.tile, parts};
+      Proposal proposal = make(*method, problem, chooser, std::move(candidate));
+      Winner name{method->name(), proposal.first().kernel.tile, parts};
       options.push_back({std::move(name), {std::move(proposal), seconds, false}, only_by_name});
     }
   }

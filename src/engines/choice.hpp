@@ -1,4 +1,4 @@
-// The choice among all engines' candidates: the least estimated time.
+// The choice among the candidates of all engines and rewrites: the least estimated time.
 //
 // A kernel serves every batch size, but the best kernel depends on the batch size: few images fill
 // a chip only if tiles are small. So that a layer has few kernels, however many batch sizes it
@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/method.hpp"
+#include "engines/rewrite/rewrite.hpp"
+#include "engines/terms.hpp"
 
 namespace kiln {
 
@@ -34,27 +37,9 @@ struct EngineRefusal {
   std::string engine, reason;
 };
 
-// Every engine for the problem's operation, in the order of engines(), with its refusal; "" if it
-// takes the problem.
+// Every engine and rewrite for the problem's operation, in the order of methods(), with its
+// refusal; "" if it takes the problem.
 std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device);
-
-// What restricts the choice.
-struct Terms {
-  std::string only_engine{};  // name of the only engine to ask; "": all
-  std::size_t workspace = 0;  // bytes of workspace that the caller grants
-  friend bool operator==(const Terms&, const Terms&) = default;
-};
-// The terms as flags of `kiln`, each followed by a space: "--engine direct --workspace 4096 ".
-std::string flags_of(const Terms& terms);
-
-// The names of a candidate, such as the fastest one of a measurement.
-struct Winner {
-  std::string engine, tile;
-  int parts = 1;
-  friend bool operator==(const Winner&, const Winner&) = default;
-};
-Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch);
-std::string describe(const Winner& winner);  // "direct one thread an element"; "..., 4 parts"
 
 struct Choice {
   Proposal proposal;
@@ -71,21 +56,21 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
 Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
                 std::vector<EngineRefusal>& refusals);
 
-// The estimate of what choose() would choose, without its kernel: for problems that contain what is
-// chosen for another one. Throws as choose() does.
-struct ChoiceEstimate {
-  double seconds = 0;
-  std::size_t workspace = 0;  // bytes
+// Chooses for what a rewrite makes of a problem, as choose() does.
+class Chooser final : public InnerChoice {
+ public:
+  using InnerChoice::InnerChoice;
+  ChoiceEstimate estimate(const Problem& problem, const Terms& terms) const override;
+  Proposal choose(const Problem& problem, const Terms& terms) const override;
+  Refusal refusal(const Problem& problem, const Terms& terms) const override;
 };
-ChoiceEstimate estimate_choice(const Problem& problem, const DeviceDescription& device,
-                               const Terms& terms);
 
 // All candidates that need at most `workspace` bytes, with their kernels, the least estimate first.
 // Throws what choose() throws.
 struct Option {
   Winner name;
   Choice choice;
-  bool only_by_name = false;  // served only when named (Engine::only_by_name)
+  bool only_by_name = false;  // served only when named (Method::only_by_name)
 };
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
                                    std::size_t workspace = 0);

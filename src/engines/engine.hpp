@@ -12,6 +12,7 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
+#include "engines/method.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -42,29 +43,13 @@ struct Candidate {
   int groups = 1;
 };
 
-class Engine {
+class Engine : public Method {
  public:
-  virtual ~Engine() = default;
-  virtual const char* name() const = 0;
-  // Whether the problem belongs to this engine's operation. If not, the engine is not even listed
-  // among the refusals.
-  virtual bool is_for(const Problem& problem) const = 0;
-  // Whether a convolution's result may have another type than its inputs.
-  virtual bool takes_mixed_types() const { return false; }
-  // Whether it makes the moments of a convolution's result, where these are asked for.
-  virtual bool makes_moments() const { return false; }
-  // Whether it multiplies by the gradient of an activation behind a normalization.
-  virtual bool takes_gradient() const { return false; }
-  // Whether its kernels execute in place of chosen ones that are still being compiled; the choice
-  // then never takes it.
-  virtual bool stands_in() const { return false; }
+  const Engine* engine() const final { return this; }
   // Candidates for a problem for which is_for() holds: at least one, in no order, or a refusal.
   // Cheap: no kernel is written.
   virtual std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const = 0;
-  // For a problem that it takes: a clause that says why the engine serves it only when named; "" if
-  // the choice may take it.
-  virtual std::string only_by_name(const Problem&) const { return {}; }
   // Writes kernel and launch for a candidate of candidates().
   virtual Proposal make(const Problem& problem, const DeviceDescription& device,
                         Candidate candidate) const = 0;
@@ -85,13 +70,11 @@ class OneKernelEngine : public Engine {
                 Candidate candidate) const final;
 };
 
-// The engine's candidates or its refusal. Refuses for the engine if the result has another type
-// than the inputs and the engine does not take mixed types, or if moments of the result or a
-// normalization's gradient are asked for that it does not make.
+// The engine's candidates or its refusal, as ask() of method.hpp.
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
                                                   const DeviceDescription& device);
 
-// All engines. If estimates are equal, the first engine of an operation wins.
+// The engines among methods().
 std::span<const Engine* const> engines();
 
 }  // namespace kiln

@@ -1,7 +1,6 @@
-// The engines in the order in which they are asked. The last engine of each operation takes every
-// legal problem.
+// The engines and rewrites in the order in which they are asked. The last engine of each operation
+// takes every legal problem.
 #include "core/process/per_process.hpp"
-#include "core/text.hpp"
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
 #include "engines/conv/dense/dense_wgmma.hpp"
 #include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
@@ -57,25 +56,25 @@ namespace kiln {
 namespace {
 
 template <class Type>
-const Engine* one() {
+const Method* one() {
   return new Type;
 }
 template <class Tile>
-const Engine* one(const Recipe<Tile>& recipe) {
+const Method* one(const Recipe<Tile>& recipe) {
   return new RecipeEngine(recipe);
 }
 
 }  // namespace
 
-std::span<const Engine* const> engines() {
-  static constinit Once<std::vector<const Engine*>> all("engines");
+std::span<const Method* const> methods() {
+  static constinit Once<std::vector<const Method*>> all("engines");
   return all.get([] {
-    return std::vector<const Engine*>{one<DenseNhwcWgmmaEngine>(),
+    return std::vector<const Method*>{one<DenseNhwcWgmmaEngine>(),
                                       one<DenseNchwWgmmaEngine>(),
-                                      one<MomentsPassEngine>(),
-                                      one<GradientPassEngine>(),
-                                      one<ChannelsLastCopiesEngine>(),
-                                      one<PatchesNhwcEngine>(),
+                                      one<MomentsPass>(),
+                                      one<GradientPass>(),
+                                      one<ChannelsLastCopies>(),
+                                      one<PatchesNhwc>(),
                                       one<DenseHaloNhwcWgmmaEngine>(),
                                       one(halo_nhwc_wgmma),
                                       one(halo_nchw_wgmma),
@@ -108,9 +107,9 @@ std::span<const Engine* const> engines() {
                                       one<WgradFewChannelsMmaEngine>(),
                                       one<WgradDenseNhwcWgmmaEngine>(),
                                       one<WgradDenseNchwWgmmaEngine>(),
-                                      one<WgradChannelsLastCopiesEngine>(),
-                                      one<WgradChannelsFirstCopiesEngine>(),
-                                      one<WgradPatchesNhwcEngine>(),
+                                      one<WgradChannelsLastCopies>(),
+                                      one<WgradChannelsFirstCopies>(),
+                                      one<WgradPatchesNhwc>(),
                                       one<WgradNhwcMmaEngine>(),
                                       one<WgradNchwMmaEngine>(),
                                       one<WgradNchwWgmmaSwapEngine>(),
@@ -137,18 +136,14 @@ std::span<const Engine* const> engines() {
   });
 }
 
-std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
-                                                  const DeviceDescription& device) {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  if (convolution != nullptr && convolution->type() != convolution->result_type() &&
-      !engine.takes_mixed_types())
-    return Refusal{cat("a result of ", name_of(convolution->result_type()), " from tensors of ",
-                       name_of(convolution->type()), "; this engine takes one type")};
-  if (convolution != nullptr && convolution->epilogue.moments && !engine.makes_moments())
-    return Refusal{"the moments of the result, which this engine does not make"};
-  if (convolution != nullptr && convolution->epilogue.gradient && !engine.takes_gradient())
-    return Refusal{"a normalization's gradient, which this engine does not make"};
-  return engine.candidates(problem, device);
+std::span<const Engine* const> engines() {
+  static constinit Once<std::vector<const Engine*>> all("engines without rewrites");
+  return all.get([] {
+    std::vector<const Engine*> found;
+    for (const Method* const method : methods())
+      if (const Engine* const engine = method->engine()) found.push_back(engine);
+    return found;
+  });
 }
 
 double OneKernelEngine::seconds(const Problem& problem, const DeviceDescription& device) const {

@@ -67,18 +67,18 @@ BOOST_AUTO_TEST_CASE(every_estimate_is_a_time) {
     const DeviceDescription device = known_architecture(chip);
     for (const Problem& problem : problems) {
       int candidates = 0;
-      for (const Engine* engine : engines()) {
-        if (!engine->is_for(problem)) continue;
-        const auto answer = ask(*engine, problem, device);
+      for (const Method* method : methods()) {
+        if (!method->is_for(problem)) continue;
+        const auto answer = ask(*method, problem, Chooser(device));
         const auto* list = std::get_if<std::vector<Candidate>>(&answer);
         if (list == nullptr) continue;
-        BOOST_TEST(!list->empty(), engine->name());
+        BOOST_TEST(!list->empty(), method->name());
         std::set<std::pair<int, int>> names;
         for (const Candidate& candidate : *list) {
           ++candidates;
           if (!std::isfinite(candidate.seconds) || candidate.seconds < 1e-6 ||
               !names.insert({candidate.kernel, candidate.parts}).second)
-            BOOST_ERROR(chip << " " << text_of(problem) << ": " << engine->name() << " "
+            BOOST_ERROR(chip << " " << text_of(problem) << ": " << method->name() << " "
                              << candidate.kernel << ", " << candidate.parts
                              << " parts: " << candidate.seconds);
         }

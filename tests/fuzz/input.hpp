@@ -95,12 +95,12 @@ inline void ask_engines(kilnPlan_t plan) {
                                                     handle()->device->description()};
   const kiln::Problem& problem = plan->plan.problem();
   for (const kiln::DeviceDescription& device : devices) {
-    for (const kiln::Engine* engine : kiln::engines()) {
-      if (!engine->is_for(problem)) continue;
+    for (const kiln::Method* method : kiln::methods()) {
+      if (!method->is_for(problem)) continue;
       std::vector<kiln::EngineRefusal> refusals;
       kiln::Proposal proposal;
       try {
-        proposal = kiln::choose(problem, device, {.only_engine = engine->name()}, refusals);
+        proposal = kiln::choose(problem, device, {.only_engine = method->name()}, refusals);
       } catch (const kiln::Error& error) {
         require(error.status() == KILN_STATUS_NOT_SUPPORTED);
         continue;

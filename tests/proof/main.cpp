@@ -15,7 +15,7 @@
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/split.hpp"
-#include "engines/engine.hpp"
+#include "engines/method.hpp"
 #include "proof/problems.hpp"
 #include "proof/record.hpp"
 
@@ -53,10 +53,10 @@ std::string lines_of_choices(const Question& question) {
 std::string lines_of_engines(const Question& question, bool all_texts) {
   const auto& [problem, device, chip] = question;
   std::string lines;
-  for (const Engine* engine : engines())
-    if (engine->is_for(*problem))
-      lines += cat(chip, " ", engine->name(), " ", text_of(*problem), ": ",
-                   proof::digest_of(proof::answer_of(*engine, *problem, *device, all_texts)), "\n");
+  for (const Method* method : methods())
+    if (method->is_for(*problem))
+      lines += cat(chip, " ", method->name(), " ", text_of(*problem), ": ",
+                   proof::digest_of(proof::answer_of(*method, *problem, *device, all_texts)), "\n");
   return lines;
 }
 
@@ -106,9 +106,9 @@ int show(const Settings& settings) {
   const std::string whose = text.substr(first + 1, second - first - 1);
   const DeviceDescription device = cli::architecture_of(text.substr(0, first));
   const Problem problem = cli::read_one(line, {}).problem;
-  for (const Engine* engine : engines())
-    if (engine->name() == whose && engine->is_for(problem)) {
-      const proof::Record record = proof::answer_of(*engine, problem, device, settings.all_texts);
+  for (const Method* method : methods())
+    if (method->name() == whose && method->is_for(problem)) {
+      const proof::Record record = proof::answer_of(*method, problem, device, settings.all_texts);
       std::fputs(proof::text_of(record).c_str(), stdout);
       return 0;
     }

@@ -120,9 +120,10 @@ Record record_or_refusal(const Work& work) {
   }
 }
 
-Record candidates_of(const Engine& engine, const Problem& problem, const DeviceDescription& device,
+Record candidates_of(const Method& method, const Problem& problem, const DeviceDescription& device,
                      bool all_texts) {
-  auto asked = ask(engine, problem, device);
+  const Chooser chooser(device);
+  auto asked = ask(method, problem, chooser);
   if (auto* refusal = std::get_if<Refusal>(&asked)) return refused(std::move(refusal->reason));
   auto& candidates = std::get<std::vector<Candidate>>(asked);
   std::size_t turn = 0;
@@ -134,13 +135,13 @@ Record candidates_of(const Engine& engine, const Problem& problem, const DeviceD
     const int parts = candidates[i].parts;
     const std::size_t workspace = candidates[i].workspace;
     const std::string seconds = seconds_text(candidates[i].seconds);
-    const Proposal proposal = engine.make(problem, device, std::move(candidates[i]));
+    const Proposal proposal = make(method, problem, chooser, std::move(candidates[i]));
     answer += cat(proposal.first().kernel.tile, ", split count ", parts, ", ", seconds,
                   " s, workspace ", workspace, "\n");
     launch += launches_text(proposal);
     if (all_texts || i == turn) text += kernels_text(proposal, device);
   }
-  if (const std::string why = engine.only_by_name(problem); !why.empty())
+  if (const std::string why = method.only_by_name(problem); !why.empty())
     answer += cat("only by name: ", why, "\n");
   return {{"candidates", cat(candidates.size()), true},
           {"answer", std::move(answer)},
@@ -168,9 +169,9 @@ Record stand_in_for(const Problem& problem, const DeviceDescription& device,
   });
 }
 
-Record answer_of(const Engine& engine, const Problem& problem, const DeviceDescription& device,
+Record answer_of(const Method& method, const Problem& problem, const DeviceDescription& device,
                  bool all_texts) {
-  return record_or_refusal([&] { return candidates_of(engine, problem, device, all_texts); });
+  return record_or_refusal([&] { return candidates_of(method, problem, device, all_texts); });
 }
 
 std::string digest_of(const Record& record) {

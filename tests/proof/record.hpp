@@ -29,14 +29,14 @@ Record chosen(const kiln::Problem& problem, const kiln::DeviceDescription& devic
 Record stand_in_for(const kiln::Problem& problem, const kiln::DeviceDescription& device,
                     std::size_t workspace);
 
-// The answer of one engine for a problem of its operation, whether it is ever chosen or not:
+// The answer of one engine or rewrite for a problem of its operation, whether it is ever chosen or not:
 // refused, or
 //   candidates  their number (plain)
-//   answer      of each candidate, in the engine's order: tile, split count, estimate, workspace
+//   answer      of each candidate, in its order: tile, split count, estimate, workspace
 //   launch      of each candidate
 //   text        of one candidate, which the problem's own text selects, so that among many problems
 //               every tile has its turn; of all with `all_texts`
-Record answer_of(const kiln::Engine& engine, const kiln::Problem& problem,
+Record answer_of(const kiln::Method& method, const kiln::Problem& problem,
                  const kiln::DeviceDescription& device, bool all_texts);
 
 // "choice 0123456789abcdef launch 0123456789abcdef workspace 0 ..."

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
     const Effort before = effort_so_far();
     const std::size_t bytes = test::allocated_bytes();
     try {
-      BOOST_TEST(estimate_choice(problem, device, terms).seconds > 0);
+      BOOST_TEST(Chooser(device).estimate(problem, terms).seconds > 0);
     } catch (const Error& error) {
       BOOST_TEST(error.status() == KILN_STATUS_NOT_SUPPORTED);
       cost.refused = true;
@@ -139,12 +139,12 @@ BOOST_AUTO_TEST_CASE(proposals_need_the_workspace_of_their_candidates) {
           parse_convolution_line(line), KILN_DATA_HALF, layout, KILN_CROSS_CORRELATION);
       for (const Problem& problem : {Problem(make_convolution(o.spec, o.x, o.w, o.y)),
                                      Problem(make_convolution_wgrad(o.spec, o.x, o.y, o.w))})
-        for (const Engine* engine : engines()) {
-          if (!engine->is_for(problem)) continue;
-          const auto answer = ask_once(*engine, problem, device);
+        for (const Method* method : methods()) {
+          if (!method->is_for(problem)) continue;
+          const auto answer = ask_once(*method, problem, Chooser(device));
           for (const Estimate& each : answer->estimates) {
-            const Proposal made = make_proposal(*engine, problem, device, each);
-            BOOST_TEST(made.workspace == each.workspace, engine->name()
+            const Proposal made = make_proposal(*method, problem, Chooser(device), each);
+            BOOST_TEST(made.workspace == each.workspace, method->name()
                                                              << made.first().kernel.tile);
             some += made.workspace > 0;
           }

@@ -10,7 +10,7 @@
 #include "codegen/embedded.hpp"
 #include "codegen/source.hpp"
 #include "engines/choice.hpp"
-#include "engines/engine.hpp"
+#include "engines/method.hpp"
 #include "problem/line/problem_line.hpp"
 
 namespace {
@@ -156,8 +156,8 @@ BOOST_AUTO_TEST_CASE(no_generated_text_has_one) {
           const Proposal& proposal = option.choice.proposal;
           for (const Step& step : proposal.steps) check(option.name.engine, generated(step.kernel));
         }
-  for (const Engine* const engine : engines())
-    BOOST_TEST(seen.count(engine->name()) == 1u, "no problem here reaches " << engine->name());
+  for (const Method* const method : methods())
+    BOOST_TEST(seen.count(method->name()) == 1u, "no problem here reaches " << method->name());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

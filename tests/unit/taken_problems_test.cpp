@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/choice.hpp"
 #include "engines/engine.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -155,16 +156,16 @@ Problem problem_of(const char* line, const Type& type, kilnTensorFormat_t layout
   return make_convolution_wgrad(o.spec, o.x, o.y, o.w);
 }
 
-const Engine* engine_named(const std::string& name) {
-  for (const Engine* engine : engines())
-    if (engine->name() == name) return engine;
+const Method* method_named(const std::string& name) {
+  for (const Method* method : methods())
+    if (method->name() == name) return method;
   return nullptr;
 }
 
 void check(const Row& row, bool result_of_f32 = false) {
   const DeviceDescription device = known_architecture("h200");
-  const Engine* const engine = engine_named(row.engine);
-  BOOST_TEST_REQUIRE(engine != nullptr, "no engine " << row.engine);
+  const Method* const method = method_named(row.engine);
+  BOOST_TEST_REQUIRE(method != nullptr, "no engine " << row.engine);
   for (const std::string& pass : words(row.passes))
     for (const std::string& layout : words(row.layouts))
       for (const std::string& type : words(row.types))
@@ -172,10 +173,10 @@ void check(const Row& row, bool result_of_f32 = false) {
           const Problem problem =
               problem_of(layers.at(layer), types.at(type), layouts.at(layout), pass, result_of_f32);
           std::string reason;
-          if (!engine->is_for(problem)) {
+          if (!method->is_for(problem)) {
             reason = "is not for this pass";
           } else {
-            const auto answer = ask(*engine, problem, device);
+            const auto answer = ask(*method, problem, Chooser(device));
             if (const auto* refusal = std::get_if<Refusal>(&answer)) reason = refusal->reason;
           }
           BOOST_TEST(reason.empty(), row.engine << " refuses " << layer << " " << pass << " "
@@ -215,9 +216,9 @@ BOOST_AUTO_TEST_CASE(every_engine_of_convolutions_has_a_row) {
   for (const Row& row : rows) named.insert(row.engine);
   const Type f32 = types.at("f32");
   for (const char* pass : {"fwd", "dgrad", "wgrad"})
-    for (const Engine* engine : engines())
-      if (engine->is_for(problem_of(layers.at("3x3"), f32, KILN_TENSOR_NCHW, pass)))
-        BOOST_TEST(named.contains(engine->name()), engine->name());
+    for (const Method* method : methods())
+      if (method->is_for(problem_of(layers.at("3x3"), f32, KILN_TENSOR_NCHW, pass)))
+        BOOST_TEST(named.contains(method->name()), method->name());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

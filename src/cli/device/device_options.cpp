@@ -8,7 +8,7 @@
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "device/chip_name.hpp"
-#include "engines/engine.hpp"
+#include "engines/method.hpp"
 #include "engines/names.hpp"
 
 namespace kiln::cli {
@@ -24,9 +24,9 @@ void add_terms_options(Command app, Terms& terms) {
 void check_engine(const std::string& name) {
   if (name.empty()) return;
   std::string names;
-  for (const Engine* engine : engines()) {
-    if (engine->name() == name) return;
-    names += cat(names.empty() ? "" : ", ", engine->name());
+  for (const Method* method : methods()) {
+    if (method->name() == name) return;
+    names += cat(names.empty() ? "" : ", ", method->name());
   }
   throw UsageError(cat("--engine is ", name, "; expected one of ", names));
 }

@@ -15,7 +15,7 @@
 #include "core/text.hpp"
 #include "device/chip_name.hpp"
 #include "device/device.hpp"
-#include "engines/engine.hpp"
+#include "engines/method.hpp"
 #include "plan/kernel_store.hpp"
 
 namespace kiln::cli {
@@ -116,7 +116,7 @@ ordered_json everything() {
       {"engines", ordered_json::array()},
       {"cache", cache_json()},
       {"environment", environment_json()}};
-  for (const Engine* engine : engines()) json["engines"].push_back(engine->name());
+  for (const Method* method : methods()) json["engines"].push_back(method->name());
   return json;
 }
 
@@ -202,7 +202,7 @@ int list_names(const std::string& kind) {
     names = known_chip_names();
     names.emplace_back("host");
   } else if (kind == "engines") {
-    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+    for (const Method* method : methods()) names.emplace_back(method->name());
   } else {
     names = fit::family_names();
   }

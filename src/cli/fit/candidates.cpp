@@ -7,6 +7,8 @@
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "engines/choice.hpp"
+#include "engines/engine.hpp"
 
 namespace kiln::cli::fit {
 namespace {
@@ -19,23 +21,24 @@ Problem problem_of(const MeasuredRow& row) {
   }
 }
 
-// The candidates of the engines that rows name, without times.
+// The candidates of the engines and rewrites that rows name, without times.
 std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
                                              const std::vector<const MeasuredRow*>& rows,
                                              const DeviceDescription& device) {
   std::vector<MeasuredCandidate> found;
-  for (const Engine* engine : engines()) {
+  const Chooser chooser(device);
+  for (const Method* method : methods()) {
     if (std::ranges::none_of(
-            rows, [&](const MeasuredRow* row) { return row->name.engine == engine->name(); }))
+            rows, [&](const MeasuredRow* row) { return row->name.engine == method->name(); }))
       continue;
-    if (!engine->is_for(problem)) continue;
-    auto answer = ask(*engine, problem, device);
+    if (!method->is_for(problem)) continue;
+    auto answer = ask(*method, problem, chooser);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
-    if (candidates == nullptr || !engine->only_by_name(problem).empty()) continue;
+    if (candidates == nullptr || !method->only_by_name(problem).empty()) continue;
     for (Candidate& candidate : *candidates) {
-      MeasuredCandidate each{{engine->name(), "", candidate.parts}, engine, candidate.kernel};
+      MeasuredCandidate each{{method->name(), "", candidate.parts}, method, candidate.kernel};
       each.estimated = candidate.seconds;
-      each.name.tile = engine->make(problem, device, std::move(candidate)).first().kernel.tile;
+      each.name.tile = make(*method, problem, chooser, std::move(candidate)).first().kernel.tile;
       found.push_back(std::move(each));
     }
   }
@@ -46,22 +49,23 @@ std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
 // considers with `workspace` bytes granted, at the problem's own batch size.
 bool choice_is_measured(const MeasuredProblem& item, const DeviceDescription& device,
                         std::size_t workspace) {
-  const Engine* chosen = nullptr;
+  const Chooser chooser(device);
+  const Method* chosen = nullptr;
   Candidate least;
-  for (const Engine* engine : engines()) {
-    if (engine->stands_in() || !engine->is_for(item.problem)) continue;
-    auto answer = ask(*engine, item.problem, device);
+  for (const Method* method : methods()) {
+    if (method->stands_in() || !method->is_for(item.problem)) continue;
+    auto answer = ask(*method, item.problem, chooser);
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
-    if (candidates == nullptr || !engine->only_by_name(item.problem).empty()) continue;
+    if (candidates == nullptr || !method->only_by_name(item.problem).empty()) continue;
     for (Candidate& candidate : *candidates)
       if (candidate.workspace <= workspace &&
           (chosen == nullptr || candidate.seconds < least.seconds)) {
-        chosen = engine;
+        chosen = method;
         least = std::move(candidate);
       }
   }
   return std::ranges::any_of(item.candidates, [&](const MeasuredCandidate& candidate) {
-    return candidate.engine == chosen && candidate.kernel == least.kernel &&
+    return candidate.method == chosen && candidate.kernel == least.kernel &&
            candidate.name.parts == least.parts;
   });
 }

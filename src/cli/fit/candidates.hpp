@@ -1,18 +1,18 @@
-// Matches measured rows with the candidates that the engines offer today.
+// Matches measured rows with the candidates that engines and rewrites offer today.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/fit/measured_rows.hpp"
-#include "engines/engine.hpp"
+#include "engines/method.hpp"
 
 namespace kiln::cli::fit {
 
 struct MeasuredCandidate {
   Winner name;
-  const Engine* engine = nullptr;
-  int kernel = 0;  // Candidate::kernel; with name.parts it identifies the engine's candidate
+  const Method* method = nullptr;
+  int kernel = 0;  // Candidate::kernel; with name.parts it identifies the method's candidate
   double measured = 0, estimated = 0;  // seconds
 };
 

@@ -7,14 +7,15 @@
 
 #include "cli/fit/constants.hpp"
 #include "cli/tune/outcome.hpp"
-#include "engines/rewrite/channels_last_copies.hpp"
+#include "engines/choice.hpp"
+#include "engines/engine.hpp"
 
 namespace kiln::cli::fit {
 namespace {
 
 bool has_any(const MeasuredProblem& item, const Engines& engines) {
   return std::ranges::any_of(item.candidates, [&](const MeasuredCandidate& candidate) {
-    return engines.contains(candidate.engine);
+    return engines.contains(candidate.method);
   });
 }
 
@@ -25,14 +26,14 @@ double log_error(const MeasuredCandidate& candidate) {
 void estimate_anew(MeasuredProblem& item, const Engines& wanted, const DeviceDescription& device) {
   Engines present;
   for (const MeasuredCandidate& candidate : item.candidates)
-    if (wanted.contains(candidate.engine)) present.insert(candidate.engine);
-  for (const Engine* engine : present) {
-    const auto answer = ask(*engine, item.problem, device);
+    if (wanted.contains(candidate.method)) present.insert(candidate.method);
+  for (const Method* method : present) {
+    const auto answer = ask(*method, item.problem, Chooser(device));
     const auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr) continue;
     for (const Candidate& candidate : *candidates)
       for (MeasuredCandidate& each : item.candidates)
-        if (each.engine == engine && each.kernel == candidate.kernel &&
+        if (each.method == method && each.kernel == candidate.kernel &&
             each.name.parts == candidate.parts)
           each.estimated = candidate.seconds;
   }
@@ -60,8 +61,7 @@ Model::Model(MeasuredSet& set, DeviceDescription device, int threads)
   constexpr double change = 1.05;
   for (const MeasuredProblem& item : set_.problems)
     for (const MeasuredCandidate& candidate : item.candidates)
-      if (dynamic_cast<const RelaidEngine*>(candidate.engine) == nullptr)
-        all_.insert(candidate.engine);
+      if (candidate.method->rewrite() == nullptr) all_.insert(candidate.method);
   const FittedConstants own = fitted_of(device_);
   for (const std::string& family : family_names()) {
     FittedConstants changed = own;
@@ -75,7 +75,7 @@ Model::Model(MeasuredSet& set, DeviceDescription device, int threads)
     for (MeasuredProblem& item : set_.problems)
       for (MeasuredCandidate& candidate : item.candidates) {
         const double was = before[&candidate];
-        if (candidate.estimated != was) engines_[family].insert(candidate.engine);
+        if (candidate.estimated != was) engines_[family].insert(candidate.method);
         candidate.estimated = was;
       }
     engines_[family];  // which may have none
@@ -100,7 +100,7 @@ Quality Model::quality(const Engines& engines,
   for (const MeasuredProblem& item : set_.problems) {
     if (!wanted(item) || !has_any(item, engines)) continue;
     for (const MeasuredCandidate& candidate : item.candidates)
-      if (engines.contains(candidate.engine)) {
+      if (engines.contains(candidate.method)) {
         ++quality.candidates;
         quality.rms_error += log_error(candidate) * log_error(candidate);
       }
@@ -123,7 +123,7 @@ double Model::loss(const Engines& engines) const {
   for (const MeasuredProblem& item : set_.problems) {
     if (item.left_out || !has_any(item, engines)) continue;
     for (const MeasuredCandidate& candidate : item.candidates)
-      if (engines.contains(candidate.engine)) {
+      if (engines.contains(candidate.method)) {
         ++candidates;
         errors += log_error(candidate) * log_error(candidate);
       }

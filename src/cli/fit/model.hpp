@@ -11,7 +11,7 @@
 
 namespace kiln::cli::fit {
 
-using Engines = std::set<const Engine*>;
+using Engines = std::set<const Method*>;  // and rewrites
 
 struct Quality {
   int candidates = 0;    // candidates that rms_error covers
@@ -26,8 +26,8 @@ class Model {
   Model(MeasuredSet& set, DeviceDescription device, int threads);
 
   // The engines whose estimates depend on a family's constants, found by changing the constants.
-  // Engines that copy tensors for another engine's kernel are in no family: the choice of that
-  // kernel is remembered, so their estimates always use the library's own constants.
+  // Rewrites are in no family: the choice for the problems that they make is remembered, so their
+  // estimates always use the library's own constants.
   const Engines& engines_of(const std::string& family) const { return engines_.at(family); }
 
   // All engines whose estimates depend on some constant.

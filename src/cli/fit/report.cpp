@@ -34,7 +34,7 @@ std::string table_of(const std::string& title, const MeasuredSet& set, const Mod
   std::vector<std::string> groups;
   for (const MeasuredProblem& item : set.problems) {
     if (std::ranges::find(groups, item.group) == groups.end()) groups.push_back(item.group);
-    for (const MeasuredCandidate& candidate : item.candidates) all.insert(candidate.engine);
+    for (const MeasuredCandidate& candidate : item.candidates) all.insert(candidate.method);
   }
   std::string text = cat(padded(title, 26),
                          "candidates  rms error  problems  within 10%  mean regret  worst "

@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/split.hpp"
-#include "engines/engine.hpp"
+#include "engines/method.hpp"
 #include "engines/names.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -115,9 +115,9 @@ std::vector<std::string> words_of(const std::string& text) {
 std::string known_engine(const std::string& given) {
   std::string name(engine_name(given));
   std::vector<std::string> names;
-  for (const Engine* engine : engines()) {
-    if (engine->name() == name) return name;
-    names.emplace_back(engine->name());
+  for (const Method* method : methods()) {
+    if (method->name() == name) return name;
+    names.emplace_back(method->name());
   }
   fail(KILN_STATUS_BAD_PARAM, "the engine is ", printable(given), "; expected one of ",
        join(names, ", "));

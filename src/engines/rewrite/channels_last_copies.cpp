@@ -44,10 +44,10 @@ std::vector<const char*> copied_of(const RelaidProblem& problem) {
   return names;
 }
 
-RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& layout,
-                             const RelaidEngine::Terms& terms, const DeviceDescription& device,
-                             const char* engine, bool with_steps) {
-  RelaidEngine::Made made;
+RelayoutRewrite::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& layout,
+                                const RelayoutRewrite::Terms& terms, const InnerChoice& inner,
+                                const char* engine, bool with_steps) {
+  RelayoutRewrite::Made made;
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
   std::string tile;
@@ -57,28 +57,29 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
   };
   const auto add_seconds = [&](std::int64_t next, std::int64_t count) {
     const std::vector<RelaidMove> moves = moves_before(next);
-    if (!moves.empty()) made.seconds += static_cast<double>(count) * copies_seconds(moves, device);
+    if (!moves.empty())
+      made.seconds += static_cast<double>(count) * copies_seconds(moves, inner.device());
   };
   const auto add_copies = [&](std::int64_t next) {
     const std::vector<RelaidMove> moves = moves_before(next);
     if (!moves.empty()) steps.push_back(copies_step(moves, engine, tile));
   };
-  InnerChoices inner(problem.inner, problem.cut, terms.budget - layout.workspace, device,
-                     problem.engine);
+  ChunkChoices choices(problem.inner, problem.cut, terms.budget - layout.workspace, inner,
+                       problem.engine);
   for (const auto& [number, count] : alike_chunks(layout)) {
     const RelaidChunk chunk = chunk_of(layout, number);
     add_seconds(number, count);
-    made.seconds += static_cast<double>(count) * inner.seconds(chunk);
-    own = std::max(own, inner.workspace(chunk));
+    made.seconds += static_cast<double>(count) * choices.seconds(chunk);
+    own = std::max(own, choices.workspace(chunk));
   }
   add_seconds(layout.chunks, 1);
   made.seconds *= margin_of(layout);
   if (with_steps) {
-    tile = relaid_tile(problem, layout, copied_of(problem), inner.proposal(chunk_of(layout, 0)),
+    tile = relaid_tile(problem, layout, copied_of(problem), choices.proposal(chunk_of(layout, 0)),
                        terms.budget);
     for (std::int64_t i = 0; i < layout.chunks; ++i) {
       add_copies(i);
-      append_relaid(steps, inner.proposal(chunk_of(layout, i)), places_of(problem, layout, i));
+      append_relaid(steps, choices.proposal(chunk_of(layout, i)), places_of(problem, layout, i));
     }
     add_copies(layout.chunks);
   }
@@ -89,8 +90,8 @@ RelaidEngine::Made in_chunks(const RelaidProblem& problem, const RelaidLayout& l
 
 }  // namespace
 
-std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
+std::variant<std::vector<Candidate>, Refusal> RelayoutRewrite::candidates(
+    const ConvolutionProblem& problem, const InnerChoice& inner) const {
   std::vector<Candidate> candidates;
   Refusal first;
   const std::span<const Terms> all = all_terms();
@@ -104,7 +105,7 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
                  candidate.workspace <= terms.budget;
         }))
       continue;
-    auto answer = work_out(std::get<ConvolutionProblem>(any), device, terms, Extent::estimate);
+    auto answer = work_out(problem, inner, terms, Extent::estimate);
     if (auto* refusal = std::get_if<Refusal>(&answer)) {
       if (first.reason.empty()) first = std::move(*refusal);
       continue;
@@ -120,10 +121,9 @@ std::variant<std::vector<Candidate>, Refusal> RelaidEngine::candidates(
   return candidates;
 }
 
-std::variant<RelaidEngine::Made, Refusal> RelaidEngine::sliced(const ConvolutionProblem& problem,
-                                                               const DeviceDescription& device,
-                                                               const Terms& terms,
-                                                               Extent extent) const {
+std::variant<RelayoutRewrite::Made, Refusal> RelayoutRewrite::sliced(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
+    Extent extent) const {
   // The fewest slices that fit, and the next more: these leave more workspace to partial sums.
   constexpr int tried = 2;
   std::optional<Made> best;
@@ -134,7 +134,7 @@ std::variant<RelaidEngine::Made, Refusal> RelaidEngine::sliced(const Convolution
                                           problem.out_channels * problem.out_pixels();
   for (const RelaidSlices& slices : slices_of(problem, of_x)) {
     if (fit == tried) break;
-    auto made = in_slices(problem, device, terms, slices, Extent::estimate);
+    auto made = in_slices(problem, inner, terms, slices, Extent::estimate);
     if (!made) continue;
     ++fit;
     if (!best || made->seconds < best->seconds) best = std::move(made), best_slices = slices;
@@ -144,16 +144,16 @@ std::variant<RelaidEngine::Made, Refusal> RelaidEngine::sliced(const Convolution
         "no equal slices of the channels, of multiples of 16 bytes, have copies that fit into the "
         "workspace"};
   if (extent == Extent::estimate) return std::move(*best);
-  return std::move(*in_slices(problem, device, terms, best_slices, Extent::steps));
+  return std::move(*in_slices(problem, inner, terms, best_slices, Extent::steps));
 }
 
-Proposal RelaidEngine::make(const Problem& any, const DeviceDescription& device,
-                            Candidate candidate) const {
+Proposal RelayoutRewrite::make(const ConvolutionProblem& problem, const InnerChoice& inner,
+                               const Candidate& candidate) const {
   const Terms& terms = all_terms()[static_cast<std::size_t>(candidate.kernel)];
-  return std::get<Made>(propose(std::get<ConvolutionProblem>(any), device, terms)).proposal;
+  return std::get<Made>(propose(problem, inner, terms)).proposal;
 }
 
-std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const {
+std::span<const RelayoutRewrite::Terms> ChannelsLastCopies::all_terms() const {
   static constexpr Terms all[] = {{most_workspace, false},
                                   {most_workspace, true},
                                   {.budget = most_workspace, .copy_results = false, .slices = true},
@@ -161,53 +161,55 @@ std::span<const RelaidEngine::Terms> ChannelsLastCopiesEngine::all_terms() const
   return all;
 }
 
-bool ChannelsLastCopiesEngine::is_for(const Problem& problem) const { return is_gather(problem); }
+bool ChannelsLastCopies::is_for(const Problem& problem) const { return is_gather(problem); }
 
-std::variant<RelaidProblem, Refusal> ChannelsLastCopiesEngine::relaid(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
-  return relaid_gather(problem, device, terms.copy_results);
+std::variant<RelaidProblem, Refusal> ChannelsLastCopies::relaid(const ConvolutionProblem& problem,
+                                                                const InnerChoice& inner,
+                                                                const Terms& terms) const {
+  return relaid_gather(problem, inner.device(), terms.copy_results);
 }
 
-std::optional<RelaidEngine::Made> ChannelsLastCopiesEngine::in_slices(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+std::optional<RelayoutRewrite::Made> ChannelsLastCopies::in_slices(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
     const RelaidSlices& slices, Extent extent) const {
-  auto answer = this->relaid(slice_of(problem, slices), device, terms);
+  auto answer = this->relaid(slice_of(problem, slices), inner, terms);
   if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
   auto& relaid = std::get<RelaidProblem>(answer);
   relaid.slice = describe(problem, slices);
   const RelaidLayout layout = lay_copies(relaid, 0, {.chunks = 1});
   if (layout.workspace > terms.budget) return std::nullopt;
-  Made made = in_chunks(relaid, layout, terms, device, name(), extent == Extent::steps);
+  Made made = in_chunks(relaid, layout, terms, inner, name(), extent == Extent::steps);
   const auto moves = [&] { return moves_of(relaid, {}, chunk_of(layout, 0), true); };
   const std::vector<RelaidMove> first = moves();
   for (RelaidTensor& tensor : relaid.tensors)
     tensor.kept = is_shared(problem, slices, tensor.operand);
   const std::vector<RelaidMove> others = moves();
-  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()}, device);
+  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()},
+                inner.device());
   return made;
 }
 
-std::variant<RelaidEngine::Made, Refusal> ChannelsLastCopiesEngine::work_out(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+std::variant<RelayoutRewrite::Made, Refusal> ChannelsLastCopies::work_out(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
     Extent extent) const {
-  auto answer = this->relaid(problem, device, terms);
+  auto answer = this->relaid(problem, inner, terms);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
   const auto divisions = divisions_of(relaid, 0, terms.budget);
   if (terms.slices) {
     const auto* const chunks = std::get_if<std::vector<RelaidDivision>>(&divisions);
-    if (chunks == nullptr) return sliced(problem, device, terms, extent);
+    if (chunks == nullptr) return sliced(problem, inner, terms, extent);
     return Refusal{"the copies of an image, or of a part of one, fit into the workspace"};
   }
   if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
   std::optional<Made> best;
   RelaidDivision best_division;
   for (const RelaidDivision& division : std::get<std::vector<RelaidDivision>>(divisions)) {
-    Made made = in_chunks(relaid, lay_copies(relaid, 0, division), terms, device, name(), false);
+    Made made = in_chunks(relaid, lay_copies(relaid, 0, division), terms, inner, name(), false);
     if (!best || made.seconds < best->seconds) best = std::move(made), best_division = division;
   }
   if (extent == Extent::estimate) return std::move(*best);
-  return in_chunks(relaid, lay_copies(relaid, 0, best_division), terms, device, name(), true);
+  return in_chunks(relaid, lay_copies(relaid, 0, best_division), terms, inner, name(), true);
 }
 
 }  // namespace kiln

@@ -135,28 +135,19 @@ std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout) {
   return all;
 }
 
-Terms InnerChoices::terms() const {
-  Terms terms;
-  terms.workspace = workspace_;
-  terms.only_engine = only_;
-  return terms;
-}
-
-InnerChoices::Inner& InnerChoices::inner(const RelaidChunk& chunk) {
-  const auto found = std::ranges::find_if(known_, [&](const Inner& inner) {
-    return inner.images == chunk.images && inner.rows == chunk.rows;
+ChunkChoices::Known& ChunkChoices::known(const RelaidChunk& chunk) {
+  const auto found = std::ranges::find_if(known_, [&](const Known& known) {
+    return known.images == chunk.images && known.rows == chunk.rows;
   });
   if (found != known_.end()) return *found;
-  known_.push_back({chunk.images, chunk.rows,
-                    estimate_choice(part_of(problem_, cut_, chunk), device_, terms())});
+  known_.push_back(
+      {chunk.images, chunk.rows, inner_.estimate(part_of(problem_, cut_, chunk), terms_)});
   return known_.back();
 }
 
-const Proposal& InnerChoices::proposal(const RelaidChunk& chunk) {
-  std::vector<EngineRefusal> ignored;
-  Inner& own = inner(chunk);
-  if (!own.proposal)
-    own.proposal = choose(part_of(problem_, cut_, chunk), device_, terms(), ignored);
+const Proposal& ChunkChoices::proposal(const RelaidChunk& chunk) {
+  Known& own = known(chunk);
+  if (!own.proposal) own.proposal = inner_.choose(part_of(problem_, cut_, chunk), terms_);
   return *own.proposal;
 }
 

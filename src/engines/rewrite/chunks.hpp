@@ -12,9 +12,9 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
-#include "engines/choice.hpp"
 #include "engines/engine.hpp"
 #include "engines/rewrite/relaid_problem.hpp"
+#include "engines/rewrite/rewrite.hpp"
 
 namespace kiln {
 
@@ -64,38 +64,32 @@ std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout);
 
 // The choices of engines for the copies of a chunk, by its size. Chunks have at most two different
 // sizes; each is estimated once.
-class InnerChoices {
+class ChunkChoices {
  public:
   // problem: that of the copies, all images; workspace: bytes that the engines may use.
   // only: the name of the only engine to ask; "": all.
-  InnerChoices(const ConvolutionProblem& problem, const RelaidCut& cut, std::size_t workspace,
-               const DeviceDescription& device, std::string only = {})
-      : problem_(problem),
-        cut_(cut),
-        workspace_(workspace),
-        device_(device),
-        only_(std::move(only)) {}
+  ChunkChoices(const ConvolutionProblem& problem, const RelaidCut& cut, std::size_t workspace,
+               const InnerChoice& inner, std::string only = {})
+      : problem_(problem), cut_(cut), terms_{std::move(only), workspace}, inner_(inner) {}
 
   double seconds(const RelaidChunk& chunk) { return estimate(chunk).seconds; }
   std::size_t workspace(const RelaidChunk& chunk) { return estimate(chunk).workspace; }
   const Proposal& proposal(const RelaidChunk& chunk);
 
  private:
-  struct Inner {
+  struct Known {
     std::int64_t images, rows;
     ChoiceEstimate estimate;
     std::optional<Proposal> proposal{};
   };
-  Inner& inner(const RelaidChunk& chunk);
-  const ChoiceEstimate& estimate(const RelaidChunk& chunk) { return inner(chunk).estimate; }
-  Terms terms() const;
+  Known& known(const RelaidChunk& chunk);
+  const ChoiceEstimate& estimate(const RelaidChunk& chunk) { return known(chunk).estimate; }
 
   ConvolutionProblem problem_;
   RelaidCut cut_;
-  std::size_t workspace_;
-  const DeviceDescription& device_;
-  std::string only_;
-  std::vector<Inner> known_{};
+  Terms terms_;
+  const InnerChoice& inner_;
+  std::vector<Known> known_{};
 };
 
 // The description of a candidate's tile: which tensors are copied, how many rows of an image at a

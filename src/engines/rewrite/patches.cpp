@@ -8,7 +8,6 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/choice.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
@@ -159,31 +158,31 @@ std::variant<ConvolutionProblem, Refusal> patches_as_pixels(const ConvolutionPro
   return inner;
 }
 
-std::span<const RelaidEngine::Terms> PatchesEngine::all_terms() const {
+std::span<const RelayoutRewrite::Terms> Patches::all_terms() const {
   static constexpr Terms all[] = {{most_workspace, false}, {0, false}};
   return all;
 }
 
-std::variant<RelaidEngine::Made, Refusal> PatchesEngine::work_out(const ConvolutionProblem& problem,
-                                                                  const DeviceDescription& device,
-                                                                  const Terms& terms,
-                                                                  Extent extent) const {
+std::variant<RelayoutRewrite::Made, Refusal> Patches::work_out(const ConvolutionProblem& problem,
+                                                               const InnerChoice& inner,
+                                                               const Terms& terms,
+                                                               Extent extent) const {
   const auto answer = patches_as_pixels(problem);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
-  const auto& inner = std::get<ConvolutionProblem>(answer);
-  if (const std::int64_t rows = inner.filter[ConvolutionProblem::depth];
+  const auto& pixels = std::get<ConvolutionProblem>(answer);
+  if (const std::int64_t rows = pixels.filter[ConvolutionProblem::depth];
       problem.pass == ConvolutionPass::dgrad && rows > most_parts * most_rows)
     return Refusal{cat("patches have ", rows, " rows; expected at most ", most_parts * most_rows)};
   Made made;
   std::vector<Step> steps;
   std::size_t workspace = 0;
-  for (const Part& part : parts_of(inner)) {
-    const RelaidChunk all{.images = inner.batch, .rows = 1};
-    InnerChoices choices(problem_of(inner, part), {}, terms.budget, device);
+  for (const Part& part : parts_of(pixels)) {
+    const RelaidChunk all{.images = pixels.batch, .rows = 1};
+    ChunkChoices choices(problem_of(pixels, part), {}, terms.budget, inner);
     made.seconds += choices.seconds(all);
     workspace = std::max(workspace, choices.workspace(all));
     if (extent == Extent::steps)
-      append_relaid(steps, choices.proposal(all), places_of(inner, part));
+      append_relaid(steps, choices.proposal(all), places_of(pixels, part));
   }
   if (extent == Extent::steps) {
     KernelSpec& first = steps.front().kernel;
@@ -195,17 +194,17 @@ std::variant<RelaidEngine::Made, Refusal> PatchesEngine::work_out(const Convolut
   // estimates of other data gradients were fitted to: an H200 took 0.95 to 1.08 times as long.
   constexpr double rows_share = 1.1;
   const bool as_phases =
-      inner.rank == 3 || problem.filter[ConvolutionProblem::height] <= most_dense_stride;
+      pixels.rank == 3 || problem.filter[ConvolutionProblem::height] <= most_dense_stride;
   if (problem.pass == ConvolutionPass::dgrad && as_phases) made.seconds *= rows_share;
   made.proposal.workspace = workspace;
   return made;
 }
 
-bool PatchesNhwcEngine::is_for(const Problem& problem) const {
+bool PatchesNhwc::is_for(const Problem& problem) const {
   return is_gather(problem) && has_patches(problem);
 }
 
-bool WgradPatchesNhwcEngine::is_for(const Problem& problem) const {
+bool WgradPatchesNhwc::is_for(const Problem& problem) const {
   return is_wgrad(problem) && has_patches(problem);
 }
 

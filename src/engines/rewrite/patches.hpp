@@ -1,4 +1,4 @@
-// Engines for layers whose filters meet every pixel of x once, such as patch embeddings: channels
+// Rewrites of layers whose filters meet every pixel of x once, such as patch embeddings: channels
 // last, stride and filter of equal size, no padding. Nothing is copied: the S pixels of C channels
 // in a row of a patch are one pixel of S * C channels, and the R rows of a patch are R planes of
 // depth. The engine with the best estimate for tensors seen so computes the layer.
@@ -19,25 +19,24 @@ namespace kiln {
 // refused, because other engines take them as they lie.
 std::variant<ConvolutionProblem, Refusal> patches_as_pixels(const ConvolutionProblem& problem);
 
-class PatchesEngine : public RelaidEngine {
+class Patches : public RelayoutRewrite {
  public:
   bool takes_mixed_types() const override { return true; }
 
  protected:
   std::span<const Terms> all_terms() const override;
-  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
-                                       const DeviceDescription& device, const Terms& terms,
-                                       Extent extent) const override;
+  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem, const InnerChoice& inner,
+                                       const Terms& terms, Extent extent) const override;
 };
 
 // Forward propagation and data gradients.
-class PatchesNhwcEngine final : public PatchesEngine {
+class PatchesNhwc final : public Patches {
  public:
   const char* name() const override { return "patches_nhwc"; }
   bool is_for(const Problem& problem) const override;
 };
 
-class WgradPatchesNhwcEngine final : public PatchesEngine {
+class WgradPatchesNhwc final : public Patches {
  public:
   const char* name() const override { return "wgrad_patches_nhwc"; }
   bool is_for(const Problem& problem) const override;

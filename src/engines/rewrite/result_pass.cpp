@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "engines/choice.hpp"
 #include "problem/result_pass.hpp"
 
 namespace kiln {
@@ -22,8 +21,8 @@ struct Parts {
   // The places of their operands among those of the whole.
   std::vector<std::uint8_t> of_convolution, of_pass;
 
-  explicit Parts(const Problem& problem)
-      : convolution(std::get<ConvolutionProblem>(problem)),
+  explicit Parts(const ConvolutionProblem& problem)
+      : convolution(problem),
         pass(convolution.epilogue.moments ? moments_of_result(convolution)
                                           : gradient_of_result(convolution)) {
     const std::vector<Operand> all = operands_of(convolution);
@@ -63,27 +62,21 @@ void append(std::vector<Step>& steps, const Proposal& proposal,
   for (const Step& step : proposal.steps) add(step);
 }
 
-Proposal proposal_for(const Problem& problem, const DeviceDescription& device,
-                      std::size_t workspace) {
-  std::vector<EngineRefusal> refusals;
-  return choose(problem, device, Terms{.workspace = workspace}, refusals);
-}
-
 }  // namespace
 
-bool ResultPassEngine::is_for(const Problem& problem) const {
+bool ResultPass::is_for(const Problem& problem) const {
   const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
   return convolution != nullptr && asks(convolution->epilogue);
 }
 
-std::variant<std::vector<Candidate>, Refusal> ResultPassEngine::candidates(
-    const Problem& problem, const DeviceDescription& device) const {
+std::variant<std::vector<Candidate>, Refusal> ResultPass::candidates(
+    const ConvolutionProblem& problem, const InnerChoice& inner) const {
   const Parts parts(problem);
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < grants.size(); ++i) {
     const Terms terms{.workspace = grants[i]};
-    const ChoiceEstimate first = estimate_choice(parts.convolution, device, terms),
-                         second = estimate_choice(parts.pass, device, terms);
+    const ChoiceEstimate first = inner.estimate(parts.convolution, terms),
+                         second = inner.estimate(parts.pass, terms);
     Candidate candidate;
     candidate.kernel = static_cast<int>(i);
     candidate.seconds = first.seconds + second.seconds;
@@ -94,12 +87,12 @@ std::variant<std::vector<Candidate>, Refusal> ResultPassEngine::candidates(
   return candidates;
 }
 
-Proposal ResultPassEngine::make(const Problem& problem, const DeviceDescription& device,
-                                Candidate candidate) const {
+Proposal ResultPass::make(const ConvolutionProblem& problem, const InnerChoice& inner,
+                          const Candidate& candidate) const {
   const Parts parts(problem);
-  const std::size_t workspace = grants[static_cast<std::size_t>(candidate.kernel)];
-  const Proposal first = proposal_for(parts.convolution, device, workspace),
-                 second = proposal_for(parts.pass, device, workspace);
+  const Terms terms{.workspace = grants[static_cast<std::size_t>(candidate.kernel)]};
+  const Proposal first = inner.choose(parts.convolution, terms),
+                 second = inner.choose(parts.pass, terms);
   const std::string tile = cat(first.first().kernel.engine, " ", first.first().kernel.tile, "; ",
                                what(), " by a pass over the result, ", second.first().kernel.tile);
   std::vector<Step> steps;

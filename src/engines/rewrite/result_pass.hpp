@@ -2,18 +2,18 @@
 // the convolution without it by the engine with the best estimate, then a pass over the result.
 #pragma once
 
-#include "engines/engine.hpp"
+#include "engines/rewrite/rewrite.hpp"
 
 namespace kiln {
 
-class ResultPassEngine : public Engine {
+class ResultPass : public Rewrite {
  public:
   bool is_for(const Problem& problem) const override;
   bool takes_mixed_types() const override { return true; }
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
+  std::variant<std::vector<Candidate>, Refusal> candidates(const ConvolutionProblem& problem,
+                                                           const InnerChoice& inner) const override;
+  Proposal make(const ConvolutionProblem& problem, const InnerChoice& inner,
+                const Candidate& candidate) const override;
 
  private:
   virtual bool asks(const ConvolutionEpilogue& epilogue) const = 0;
@@ -21,7 +21,7 @@ class ResultPassEngine : public Engine {
 };
 
 // Moments of the result.
-class MomentsPassEngine final : public ResultPassEngine {
+class MomentsPass final : public ResultPass {
  public:
   const char* name() const override { return "moments_pass"; }
   bool makes_moments() const override { return true; }
@@ -32,7 +32,7 @@ class MomentsPassEngine final : public ResultPassEngine {
 };
 
 // The gradient of an activation behind a normalization, and its sums.
-class GradientPassEngine final : public ResultPassEngine {
+class GradientPass final : public ResultPass {
  public:
   const char* name() const override { return "gradient_pass"; }
   bool takes_gradient() const override { return true; }

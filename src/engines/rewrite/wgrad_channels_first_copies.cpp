@@ -5,11 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/answers.hpp"
-#include "engines/choice.hpp"
 #include "engines/conv/maps/tensor_maps.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/rewrite/layout.hpp"
@@ -83,43 +80,39 @@ Dims channels_first(const Dims& dims) {
 }
 
 // Any engine might choose copies with channels last, and these copies with channels first again.
-Refusal inner_refusal(const RelaidProblem& relaid, const DeviceDescription& device) {
-  for (const Engine* engine : engines())
-    if (engine->name() == relaid.engine) return ask_once(*engine, relaid.inner, device)->refusal;
-  fail(KILN_STATUS_INTERNAL_ERROR, "there is no ", relaid.engine);
-}
+constexpr const char* only_engine = "wgrad_depthwise_fma";
 
 std::variant<RelaidProblem, Refusal> channels_first_problem(const ConvolutionProblem& problem,
-                                                            const DeviceDescription& device) {
+                                                            const InnerChoice& inner) {
   if (auto refused = refusal(problem)) return refused;
   RelaidProblem out;
   out.inner = problem;
-  out.engine = "wgrad_depthwise_fma";
+  out.engine = only_engine;
   out.inner.x_strides = channels_first(problem.x_dims());
   out.inner.y_strides = channels_first(problem.y_dims());
   const std::vector<Operand> operands = operands_of(problem);
   for (const Operand& operand : operands)
     if (is_image(operand)) out.tensors.push_back(turned(problem, operands, operand));
   out.cut.refusal = "a row of its copy is no row of pixels";
-  if (auto refused = inner_refusal(out, device)) return refused;
+  if (auto refused = inner.refusal(out.inner, {.only_engine = out.engine})) return refused;
   return out;
 }
 
 }  // namespace
 
-bool WgradChannelsFirstCopiesEngine::is_for(const Problem& problem) const {
-  return WgradChannelsLastCopiesEngine::is_for(problem) &&
+bool WgradChannelsFirstCopies::is_for(const Problem& problem) const {
+  return WgradChannelsLastCopies::is_for(problem) &&
          std::get<ConvolutionProblem>(problem).groups > 1;
 }
 
-std::span<const RelaidEngine::Terms> WgradChannelsFirstCopiesEngine::all_terms() const {
+std::span<const RelayoutRewrite::Terms> WgradChannelsFirstCopies::all_terms() const {
   static constexpr Terms all[] = {{most_workspace, false}, {least_relaid_budget, false}};
   return all;
 }
 
-std::variant<RelaidProblem, Refusal> WgradChannelsFirstCopiesEngine::relaid(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms&) const {
-  return channels_first_problem(problem, device);
+std::variant<RelaidProblem, Refusal> WgradChannelsFirstCopies::relaid(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms&) const {
+  return channels_first_problem(problem, inner);
 }
 
 }  // namespace kiln

@@ -1,4 +1,4 @@
-// The engine for filter gradients of depthwise layers of f32 with channels last, by way of copies
+// The rewrite of filter gradients of depthwise layers of f32 with channels last, by way of copies
 // with channels first: the kernel that slides along rows of a channel's pixels does not lose speed
 // with long filters. The copies are made as those with channels last are, with the parts of pixels
 // and channels exchanged.
@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-class WgradChannelsFirstCopiesEngine final : public WgradChannelsLastCopiesEngine {
+class WgradChannelsFirstCopies final : public WgradChannelsLastCopies {
  public:
   const char* name() const override { return "wgrad_channels_first_copies"; }
   bool is_for(const Problem& problem) const override;
@@ -19,7 +19,7 @@ class WgradChannelsFirstCopiesEngine final : public WgradChannelsLastCopiesEngin
  protected:
   std::span<const Terms> all_terms() const override;
   std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
-                                              const DeviceDescription& device,
+                                              const InnerChoice& inner,
                                               const Terms& terms) const override;
 };
 

@@ -5,7 +5,6 @@
 
 #include "core/error.hpp"
 #include "engines/answers.hpp"
-#include "engines/choice.hpp"
 #include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
 #include "engines/rewrite/channels_last_copies.hpp"
@@ -16,7 +15,7 @@
 namespace kiln {
 namespace {
 
-using Made = RelaidEngine::Made;
+using Made = RelayoutRewrite::Made;
 
 std::size_t sums_bytes(const ConvolutionProblem& problem) {
   return static_cast<std::size_t>(problem.out_channels * problem.group_in() * problem.taps()) *
@@ -60,21 +59,19 @@ struct Finish {
 };
 // channels: of each tap in the sums.
 Finish finish_of(const ConvolutionProblem& problem, std::int64_t channels,
-                 const DeviceDescription& device) {
+                 const InnerChoice& inner) {
   const Tensor sums =
                    filter_tensor(problem, KILN_DATA_FLOAT, problem.taps() * channels, channels, 1),
                result = filter_tensor(problem, problem.w_type, problem.w_strides[0],
                                       tap_stride(problem).value(), problem.w_strides[1]);
   Problem transform = make_transform(sums, result);
-  const double seconds = estimate_choice(transform, device, {}).seconds;
+  const double seconds = inner.estimate(transform, {}).seconds;
   return {std::move(transform), seconds};
 }
 
-void append_finish(std::vector<Step>& steps, const Finish& finish,
-                   const DeviceDescription& device) {
+void append_finish(std::vector<Step>& steps, const Finish& finish, const InnerChoice& inner) {
   constexpr std::uint8_t dw = 2;
-  std::vector<EngineRefusal> ignored;
-  Proposal proposal = choose(finish.transform, device, {}, ignored);
+  Proposal proposal = inner.choose(finish.transform, {});
   for (LaunchSpec::Patch& patch : proposal.first().launch.patches)
     if (patch.hole == LaunchSpec::Hole::operand) patch.operand = patch.operand == 0 ? 0 : dw;
   append_relaid(steps, std::move(proposal), {.operands = {{.in_workspace = true}, {}, {}}});
@@ -146,8 +143,8 @@ constexpr double adding_seconds = 1.5e-5;
 // Chunks that any engine computes. With `finish`, they add up f32 sums in the workspace, and that
 // step scales and stores them; otherwise they add to dw or to its padded copy.
 Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
-               const std::optional<Finish>& finish, std::size_t budget,
-               const DeviceDescription& device, const char* engine, bool with_steps) {
+               const std::optional<Finish>& finish, std::size_t budget, const InnerChoice& inner,
+               const char* engine, bool with_steps) {
   const bool sums = finish.has_value();
   const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, division);
   ConvolutionProblem inner_problem = relaid.inner;
@@ -159,30 +156,30 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
   Named named{engine};
-  InnerChoices inner(inner_problem, relaid.cut, budget - layout.workspace, device, relaid.engine);
+  ChunkChoices choices(inner_problem, relaid.cut, budget - layout.workspace, inner, relaid.engine);
   for (const auto& [number, count] : alike_chunks(layout)) {
     const RelaidChunk chunk = chunk_of(layout, number);
     made.seconds +=
-        static_cast<double>(count) * (inner.seconds(chunk) + (number > 0 ? adding_seconds : 0));
-    own = std::max(own, inner.workspace(chunk));
+        static_cast<double>(count) * (choices.seconds(chunk) + (number > 0 ? adding_seconds : 0));
+    own = std::max(own, choices.workspace(chunk));
   }
-  made.seconds += all_copies_seconds(relaid, layout, device);
+  made.seconds += all_copies_seconds(relaid, layout, inner.device());
   if (with_steps)
     named.tile = relaid_tile(relaid, layout, copied_of(relaid, sums),
-                             inner.proposal(chunk_of(layout, 0)), budget);
+                             choices.proposal(chunk_of(layout, 0)), budget);
   for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
     append_copies(steps, moves_of(relaid, layout, i), named);
     std::vector<Step> products;
     RelaidPlaces places = places_of(relaid, layout, i);
     if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
-    append_relaid(products, inner.proposal(chunk_of(layout, i)), places);
+    append_relaid(products, choices.proposal(chunk_of(layout, i)), places);
     if (sums) set_scalar(products, LaunchSpec::Hole::alpha, 1);
     if (sums || i > 0) set_scalar(products, LaunchSpec::Hole::beta, i > 0 ? 1 : 0);
     std::move(products.begin(), products.end(), std::back_inserter(steps));
   }
   if (finish) {
     made.seconds += finish->seconds;
-    if (with_steps) append_finish(steps, *finish, device);
+    if (with_steps) append_finish(steps, *finish, inner);
   }
   if (with_steps) append_copies(steps, results_of(relaid), named);
   made.seconds *= margin_of(layout);
@@ -201,7 +198,7 @@ const WgradDenseNhwcWgmmaEngine& dense_engine() {
 // chunk, and only the last chunk is followed by the step that adds them up and stores dw. None if
 // no tile's sums fit into the workspace, or if the last chunk is too small for as many blocks.
 std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivision& division,
-                                        std::size_t budget, const DeviceDescription& device,
+                                        std::size_t budget, const InnerChoice& inner,
                                         const char* engine_name, bool with_steps) {
   const WgradDenseNhwcWgmmaEngine& engine = dense_engine();
   const RelaidLayout layout = lay_copies(relaid, 0, division);
@@ -211,9 +208,9 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivis
   const ConvolutionProblem first = part(0), last = part(layout.chunks - 1);
   // A block of the first chunk has at least four steps, and one of the last has to have one.
   if (2 * last.batch * last.out_pixels() < first.batch * first.out_pixels() ||
-      ask_once(engine, last, device)->estimates.empty())
+      ask_once(engine, last, inner)->estimates.empty())
     return std::nullopt;
-  const auto answer = ask_once(engine, first, device);
+  const auto answer = ask_once(engine, first, inner);
   const Estimate* best = nullptr;
   for (const Estimate& each : answer->estimates)
     if (each.workspace > 0 && each.workspace <= budget - layout.workspace &&
@@ -223,19 +220,19 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivis
   const WgradDenseTile& tile = engine.tiles(first)[static_cast<std::size_t>(best->kernel / 2)];
   const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, first, 1));
 
-  const double second = engine.second_seconds(tile, first, device, best->parts, groups);
+  const double second = engine.second_seconds(tile, first, inner.device(), best->parts, groups);
   Made made;
   std::vector<Step> steps;
   Named named{engine_name};
   made.seconds = static_cast<double>(layout.chunks) * (best->seconds - second) + second +
-                 all_copies_seconds(relaid, layout, device);
+                 all_copies_seconds(relaid, layout, inner.device());
   made.seconds *= margin_of(layout);
   Proposal of_size;  // of the chunk before, which most chunks are as large as
   RelaidChunk size{};
   for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     if (chunk.images != size.images || chunk.rows != size.rows)
-      of_size = engine.propose(tile, part(i), device, best->parts, groups);
+      of_size = engine.propose(tile, part(i), inner.device(), best->parts, groups);
     size = chunk;
     if (i == 0)
       named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), of_size, budget) +
@@ -254,11 +251,9 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivis
 
 }  // namespace
 
-bool WgradChannelsLastCopiesEngine::is_for(const Problem& problem) const {
-  return is_wgrad(problem);
-}
+bool WgradChannelsLastCopies::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() const {
+std::span<const RelayoutRewrite::Terms> WgradChannelsLastCopies::all_terms() const {
   constexpr std::size_t most = most_workspace;
   static constexpr Terms all[] = {
       {most, false, true},
@@ -277,19 +272,19 @@ std::span<const RelaidEngine::Terms> WgradChannelsLastCopiesEngine::all_terms() 
   return all;
 }
 
-std::variant<RelaidProblem, Refusal> WgradChannelsLastCopiesEngine::relaid(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms) const {
-  return relaid_wgrad(problem, device, terms.copy_dy,
+std::variant<RelaidProblem, Refusal> WgradChannelsLastCopies::relaid(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms) const {
+  return relaid_wgrad(problem, inner.device(), terms.copy_dy,
                       terms.copy_results ? WgradResult::sums
                       : terms.copy_dw    ? WgradResult::copied
                                          : WgradResult::as_it_lies);
 }
 
-std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+std::optional<RelayoutRewrite::Made> WgradChannelsLastCopies::in_slices(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
     const RelaidSlices& slices, Extent extent) const {
   const ConvolutionProblem slice = slice_of(problem, slices);
-  auto answer = this->relaid(slice, device, terms);
+  auto answer = this->relaid(slice, inner, terms);
   if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
   auto& relaid = std::get<RelaidProblem>(answer);
   relaid.slice = describe(problem, slices);
@@ -298,45 +293,46 @@ std::optional<RelaidEngine::Made> WgradChannelsLastCopiesEngine::in_slices(
   const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, whole);
   if (layout.workspace > terms.budget) return std::nullopt;
   std::optional<Finish> finish;
-  if (sums) finish = finish_of(slice, relaid.inner.group_in(), device);
-  Made made = in_chunks(relaid, whole, finish, terms.budget, device, name(), with_steps);
+  if (sums) finish = finish_of(slice, relaid.inner.group_in(), inner);
+  Made made = in_chunks(relaid, whole, finish, terms.budget, inner, name(), with_steps);
   const std::vector<RelaidMove> first = moves_of(relaid, layout, 0);
   for (RelaidTensor& tensor : relaid.tensors)
     tensor.kept = is_shared(problem, slices, tensor.operand);
   const std::vector<RelaidMove> others = moves_of(relaid, layout, 0);
-  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()}, device);
+  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()},
+                inner.device());
   return made;
 }
 
-std::variant<RelaidEngine::Made, Refusal> WgradChannelsLastCopiesEngine::work_out(
-    const ConvolutionProblem& problem, const DeviceDescription& device, const Terms& terms,
+std::variant<RelayoutRewrite::Made, Refusal> WgradChannelsLastCopies::work_out(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
     Extent extent) const {
   const bool sums = terms.copy_results;
   if (sums && !tap_stride(problem))
     return Refusal{
         "the depth, height and width strides of dw are not one stride times the taps inside, as in "
         "channels-first and channels-last layout"};
-  auto answer = this->relaid(problem, device, terms);
+  auto answer = this->relaid(problem, inner, terms);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relaid = std::get<RelaidProblem>(answer);
   auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
   auto* const chunks = std::get_if<std::vector<RelaidDivision>>(&divisions);
   if (terms.slices) {
     if (chunks == nullptr || chunks->front().chunks != 1)
-      return sliced(problem, device, terms, extent);
+      return sliced(problem, inner, terms, extent);
     return Refusal{"the copies of all images fit into the workspace without slices"};
   }
   if (chunks == nullptr) return std::move(std::get<Refusal>(divisions));
   std::optional<Finish> finish;
-  if (sums) finish = finish_of(problem, relaid.inner.group_in(), device);
+  if (sums) finish = finish_of(problem, relaid.inner.group_in(), inner);
   std::optional<Made> best;
   RelaidDivision best_division;
   bool best_continued = false;
   const auto in = [&](const RelaidDivision& division, bool continued,
                       bool with_steps) -> std::optional<Made> {
     if (continued)
-      return in_continued_chunks(relaid, division, terms.budget, device, name(), with_steps);
-    return in_chunks(relaid, division, finish, terms.budget, device, name(), with_steps);
+      return in_continued_chunks(relaid, division, terms.budget, inner, name(), with_steps);
+    return in_chunks(relaid, division, finish, terms.budget, inner, name(), with_steps);
   };
   const auto add = [&](const RelaidDivision& division, bool continued) {
     auto made = in(division, continued, false);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "engines/choice.hpp"
 #include "engines/engine.hpp"
 #include "forward_case.hpp"
 
@@ -48,9 +49,9 @@ inline boost::test_tools::assertion_result has_copy_engine(boost::unit_test::tes
   return description.kind == KILN_DEVICE_HOST || description.compute_capability >= 90;
 }
 
-// Why the engine refuses a problem on the device; "" if it takes it.
-inline std::string refusal_of(const Engine& engine, const ConvolutionProblem& problem) {
-  const auto answer = engine.candidates(problem, device()->description());
+// Why the engine or rewrite refuses a problem on the device; "" if it takes it.
+inline std::string refusal_of(const Method& method, const ConvolutionProblem& problem) {
+  const auto answer = ask(method, problem, Chooser(device()->description()));
   const auto* refusal = std::get_if<Refusal>(&answer);
   return refusal == nullptr ? std::string() : refusal->reason;
 }

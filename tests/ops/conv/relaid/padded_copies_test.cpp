@@ -142,8 +142,8 @@ BOOST_AUTO_TEST_CASE(chosen_by_estimate) {
 BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   if (!has_warpgroups()) return;
   const auto reason = [](const ConvolutionProblem& problem, std::size_t budget) {
-    const auto answer = engine_for(problem).propose(problem, device()->description(),
-                                                    {.budget = budget, .copy_results = false});
+    const auto answer =
+        engine_for(problem).propose(problem, chooser(), {.budget = budget, .copy_results = false});
     const auto* refusal = std::get_if<Refusal>(&answer);
     return refusal == nullptr ? std::string() : refusal->reason;
   };
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   ConvolutionProblem taps =
       problem_in("mb4ic9ih7oc13kh3ph1", f16, KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
   std::swap(taps.w_strides[3], taps.w_strides[4]);
-  const auto answer = gradients.propose(taps, device()->description(),
-                                        {.budget = most_workspace, .copy_results = true});
+  const auto answer =
+      gradients.propose(taps, chooser(), {.budget = most_workspace, .copy_results = true});
   BOOST_REQUIRE(std::holds_alternative<Refusal>(answer));
   BOOST_TEST(
       std::get<Refusal>(answer).reason ==

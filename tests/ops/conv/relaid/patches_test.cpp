@@ -11,15 +11,15 @@ namespace {
 
 using namespace test;
 
-const PatchesNhwcEngine passes;
-const WgradPatchesNhwcEngine filters;
+const PatchesNhwc passes;
+const WgradPatchesNhwc filters;
 
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT},
     bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT}, tf32{KILN_DATA_FLOAT, KILN_MATH_TF32},
     f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT};
 constexpr Arithmetic in_turns[] = {f16, tf32, bf16, f32};
 
-const PatchesEngine& engine_of(const ConvolutionProblem& problem) {
+const Patches& engine_of(const ConvolutionProblem& problem) {
   if (problem.pass == ConvolutionPass::wgrad) return filters;
   return passes;
 }
@@ -64,12 +64,12 @@ BOOST_AUTO_TEST_CASE(all_passes_and_types) {
         item.fill_integers(7, 2);
       }
       for (const std::size_t budget : {std::size_t{0}, most_workspace}) {
-        const auto answer = engine_of(problem).propose(problem, device()->description(),
+        const auto answer = engine_of(problem).propose(problem, chooser(),
                                                        {.budget = budget, .copy_results = false});
         const auto* refusal = std::get_if<Refusal>(&answer);
         BOOST_TEST_REQUIRE((refusal == nullptr), text_of(item.problem)
                                                      << ": " << (refusal ? refusal->reason : ""));
-        const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
+        const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
         BOOST_TEST(proposal.workspace <= budget);
         const std::string fault = item.exact_fault(run_proposal(item, proposal));
         BOOST_TEST(fault.empty(), text_of(item.problem)
@@ -94,10 +94,9 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_an_epilogue) {
 // More than a kernel's phases of rows are several steps.
 BOOST_AUTO_TEST_CASE(rows_of_a_data_gradient_are_divided) {
   const auto steps = [](const char* line) {
-    const auto answer =
-        passes.propose(nhwc(line, f16, ConvolutionPass::dgrad), device()->description(),
-                       {.budget = 0, .copy_results = false});
-    return std::get<RelaidEngine::Made>(answer).proposal.steps.size();
+    const auto answer = passes.propose(nhwc(line, f16, ConvolutionPass::dgrad), chooser(),
+                                       {.budget = 0, .copy_results = false});
+    return std::get<RelayoutRewrite::Made>(answer).proposal.steps.size();
   };
   BOOST_TEST(steps("mb2ic3ih32oc40kh8kw16sh8sw16") == 1U);
   BOOST_TEST(steps("mb2ic3ih32oc40kh16sh16") == 2U);

@@ -7,18 +7,22 @@
 #include <utility>
 #include <variant>
 
+#include "engines/choice.hpp"
 #include "engines/rewrite/channels_last_copies.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace test {
 
-inline const ChannelsLastCopiesEngine gathers;
-inline const WgradChannelsLastCopiesEngine gradients;
+inline const ChannelsLastCopies gathers;
+inline const WgradChannelsLastCopies gradients;
 
 inline constexpr ConvolutionPass all_passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad,
                                                  ConvolutionPass::wgrad};
 
-inline const RelaidEngine& engine_for(const ConvolutionProblem& problem) {
+// Chooses for the problems that rewrites make.
+inline Chooser chooser() { return Chooser(device()->description()); }
+
+inline const RelayoutRewrite& engine_for(const ConvolutionProblem& problem) {
   if (problem.pass == ConvolutionPass::wgrad) return gradients;
   return gathers;
 }
@@ -38,14 +42,13 @@ inline void check_copies(const OperationCase& item, std::size_t budget, bool exa
        {std::pair(true, true), {false, true}, {true, false}, {false, false}}) {
     if (problem.pass != ConvolutionPass::wgrad && !copy_dy) continue;
     const auto answer = engine_for(problem).propose(
-        problem, device()->description(),
-        {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
+        problem, chooser(), {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
     if (const auto* refusal = std::get_if<Refusal>(&answer)) {
       reasons += refusal->reason + "; ";
       continue;
     }
     ++taken;
-    const auto& [proposal, seconds] = std::get<RelaidEngine::Made>(answer);
+    const auto& [proposal, seconds] = std::get<RelayoutRewrite::Made>(answer);
     BOOST_TEST(proposal.workspace <= budget);
     const HostTensor got = run_proposal(item, proposal);
     const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
@@ -68,15 +71,14 @@ inline std::string check_parts(const OperationCase& item, std::size_t more = 0, 
     std::size_t budget = 2048;
     const auto propose = [&] {
       return engine_for(problem).propose(
-          problem, device()->description(),
-          {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
+          problem, chooser(), {.budget = budget, .copy_results = copy_results, .copy_dy = copy_dy});
     };
     while (budget < most_workspace && std::holds_alternative<Refusal>(propose()))
       budget += budget / 8;
     budget += more * (budget / 8);
     const auto answer = propose();
     if (std::holds_alternative<Refusal>(answer)) continue;
-    const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
+    const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
     if (proposal.first().kernel.tile.find("at a time") == std::string::npos) continue;
     tiles += proposal.first().kernel.tile + "\n";
     BOOST_TEST(proposal.workspace <= budget);

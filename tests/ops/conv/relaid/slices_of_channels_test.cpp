@@ -22,14 +22,15 @@ struct Case {
 
 // The tiles, a line each, of the proposals for slices with these terms, of every number of slices
 // that some workspace leads to. Each is run and checked.
-std::string check_slices(const OperationCase& item, RelaidEngine::Terms terms, bool exact = true) {
+std::string check_slices(const OperationCase& item, RelayoutRewrite::Terms terms,
+                         bool exact = true) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
   std::set<std::string> seen;
   std::string tiles;
   for (terms.budget = 2048; terms.budget < most_workspace; terms.budget += terms.budget / 3) {
-    const auto answer = engine_for(problem).propose(problem, device()->description(), terms);
+    const auto answer = engine_for(problem).propose(problem, chooser(), terms);
     if (std::holds_alternative<Refusal>(answer)) continue;
-    const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
+    const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
     const std::string& tile = proposal.first().kernel.tile;
     if (tile.find(" channels of ") == std::string::npos) continue;
     BOOST_TEST(proposal.workspace <= terms.budget);
@@ -43,7 +44,7 @@ std::string check_slices(const OperationCase& item, RelaidEngine::Terms terms, b
   return tiles;
 }
 
-constexpr RelaidEngine::Terms stored{.budget = 0, .copy_results = false, .slices = true},
+constexpr RelayoutRewrite::Terms stored{.budget = 0, .copy_results = false, .slices = true},
     dy_as_it_lies{.budget = 0, .copy_results = false, .copy_dy = false, .slices = true},
     sums{.budget = 0, .copy_results = true, .slices = true},
     copied{.budget = 0, .copy_results = false, .copy_dw = true, .slices = true};
@@ -58,7 +59,7 @@ BOOST_AUTO_TEST_CASE(layers) {
   if (!has_warpgroups()) return;
   const struct {
     Case layer;
-    RelaidEngine::Terms terms;
+    RelayoutRewrite::Terms terms;
     const char* sliced;
   } all[] = {
       {{"mb2ic32ih9iw7oc24kh3ph1", f16}, stored, " channels of x "},
@@ -150,10 +151,10 @@ BOOST_AUTO_TEST_CASE(copied_results) {
     item.scalars = {.alpha = 2, .beta = -1};
     item.fill_integers(5, 2);
     const auto answer =
-        gradients.propose(std::get<ConvolutionProblem>(item.problem), device()->description(),
+        gradients.propose(std::get<ConvolutionProblem>(item.problem), chooser(),
                           {.budget = most_workspace, .copy_results = false, .copy_dw = true});
-    BOOST_REQUIRE(std::holds_alternative<RelaidEngine::Made>(answer));
-    const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
+    BOOST_REQUIRE(std::holds_alternative<RelayoutRewrite::Made>(answer));
+    const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
     BOOST_TEST(proposal.first().kernel.tile.find(" and 16-bit dw for ") != std::string::npos);
     BOOST_TEST(item.exact_fault(run_proposal(item, proposal)) == "");
   }

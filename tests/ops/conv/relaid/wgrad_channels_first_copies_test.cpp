@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-const WgradChannelsFirstCopiesEngine engine;
+const WgradChannelsFirstCopies engine;
 
 constexpr Arithmetic f32{KILN_DATA_FLOAT, KILN_MATH_DEFAULT},
     f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
@@ -24,12 +24,11 @@ ConvolutionProblem nhwc(const char* line, ConvolutionPass pass = ConvolutionPass
 
 void check_copies_first(const OperationCase& item, std::size_t budget) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
-  const auto answer =
-      engine.propose(problem, device()->description(), {.budget = budget, .copy_results = false});
+  const auto answer = engine.propose(problem, chooser(), {.budget = budget, .copy_results = false});
   const auto* refusal = std::get_if<Refusal>(&answer);
   BOOST_TEST_REQUIRE((refusal == nullptr), text_of(item.problem)
                                                << ": " << (refusal ? refusal->reason : ""));
-  const Proposal& proposal = std::get<RelaidEngine::Made>(answer).proposal;
+  const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
   BOOST_TEST(proposal.workspace <= budget);
   const std::string fault = item.exact_fault(run_proposal(item, proposal));
   BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << proposal.first().kernel.tile << ", "

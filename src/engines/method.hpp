@@ -1,0 +1,58 @@
+// What the choice takes the least over, by name: engines, which compute a problem, and rewrites,
+// which turn it into others and leave these to the choice.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "codegen/kernel_spec.hpp"
+#include "problem/problem.hpp"
+
+namespace kiln {
+
+class Engine;
+class InnerChoice;
+class Rewrite;
+struct Candidate;
+struct Refusal;
+
+class Method {
+ public:
+  virtual ~Method() = default;
+  // What it is: one of the two, the other is null.
+  virtual const Engine* engine() const { return nullptr; }
+  virtual const Rewrite* rewrite() const { return nullptr; }
+
+  virtual const char* name() const = 0;
+  // Whether the problem belongs to its operation. If not, it is not even listed among the refusals.
+  virtual bool is_for(const Problem& problem) const = 0;
+  // Whether a convolution's result may have another type than its inputs.
+  virtual bool takes_mixed_types() const { return false; }
+  // Whether it makes the moments of a convolution's result, where these are asked for.
+  virtual bool makes_moments() const { return false; }
+  // Whether it multiplies by the gradient of an activation behind a normalization.
+  virtual bool takes_gradient() const { return false; }
+  // Whether its kernels execute in place of chosen ones that are still being compiled; the choice
+  // then never takes it.
+  virtual bool stands_in() const { return false; }
+  // For a problem that it takes: a clause that says why it serves it only when named; "" if the
+  // choice may take it.
+  virtual std::string only_by_name(const Problem&) const { return {}; }
+};
+
+// Its candidates or its refusal, on the device of `inner`, which chooses for the problems that a
+// rewrite makes. Refuses for it if the result has another type than the inputs and it does not take
+// mixed types, or if moments of the result or a normalization's gradient are asked for that it does
+// not make.
+std::variant<std::vector<Candidate>, Refusal> ask(const Method& method, const Problem& problem,
+                                                  const InnerChoice& inner);
+// Writes kernels and launches for one of these candidates.
+Proposal make(const Method& method, const Problem& problem, const InnerChoice& inner,
+              Candidate candidate);
+
+// All engines and rewrites. If estimates are equal, the first of an operation wins.
+std::span<const Method* const> methods();
+
+}  // namespace kiln
