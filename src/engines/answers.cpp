@@ -25,8 +25,9 @@ std::shared_ptr<const Answer> answer_of(std::variant<std::vector<Candidate>, Ref
   auto& candidates = std::get<std::vector<Candidate>>(asked);
   answer->estimates.reserve(candidates.size());
   for (Candidate& candidate : candidates) {
-    Estimate estimate{candidate.kernel,    candidate.parts, candidate.seconds,
-                      candidate.workspace, nullptr,         candidate.groups};
+    Estimate estimate{candidate.kernel,        candidate.parts, candidate.seconds,
+                      candidate.workspace,     nullptr,         candidate.groups,
+                      candidate.finish_seconds};
     if (candidate.made) estimate.made = std::make_shared<Proposal>(std::move(*candidate.made));
     answer->estimates.push_back(std::move(estimate));
   }
@@ -49,11 +50,15 @@ std::shared_ptr<const Answer> ask_once(const Method& method, const Problem& prob
   return answer;
 }
 
+Candidate candidate_of(const Estimate& estimate) {
+  return {estimate.kernel,    estimate.parts,  estimate.seconds,       std::nullopt,
+          estimate.workspace, estimate.groups, estimate.finish_seconds};
+}
+
 Proposal make_proposal(const Method& method, const Problem& problem, const InnerChoice& inner,
                        const Estimate& estimate) {
   ++remembered.lock()->effort.proposals;
-  Candidate candidate{estimate.kernel, estimate.parts,     estimate.seconds,
-                      std::nullopt,    estimate.workspace, estimate.groups};
+  Candidate candidate = candidate_of(estimate);
   if (estimate.made) candidate.made = *estimate.made;
   return make(method, problem, inner, std::move(candidate));
 }

@@ -20,7 +20,10 @@ struct Estimate {
   std::size_t workspace = 0;
   std::shared_ptr<const Proposal> made{};  // null: the engine has yet to make it
   int groups = 1;
+  double finish_seconds = 0;
 };
+// Without a proposal that is made already.
+Candidate candidate_of(const Estimate& estimate);
 
 struct Answer {
   std::vector<Estimate> estimates;

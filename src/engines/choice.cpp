@@ -270,6 +270,23 @@ Refusal Chooser::refusal(const Problem& problem, const Terms& terms) const {
   fail(KILN_STATUS_INTERNAL_ERROR, "there is no ", terms.only_engine);
 }
 
+std::optional<ContinuedSums> Chooser::continued(const ConvolutionProblem& first,
+                                                const ConvolutionProblem& last,
+                                                std::size_t workspace) const {
+  std::optional<ContinuedSums> best;
+  for (const Engine* engine : engines()) {
+    if (engine->continue_sums() == nullptr || !engine->is_for(first) ||
+        ask_once(*engine, last, *this)->estimates.empty())
+      continue;
+    const auto answer = ask_once(*engine, first, *this);
+    for (const Estimate& each : answer->estimates)
+      if (each.groups > 1 && each.workspace <= workspace &&
+          (!best || each.seconds < best->candidate.seconds))
+        best = {engine, candidate_of(each)};
+  }
+  return best;
+}
+
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
                                    std::size_t workspace) {
   std::vector<EngineRefusal> refusals;

@@ -63,6 +63,9 @@ class Chooser final : public InnerChoice {
   ChoiceEstimate estimate(const Problem& problem, const Terms& terms) const override;
   Proposal choose(const Problem& problem, const Terms& terms) const override;
   Refusal refusal(const Problem& problem, const Terms& terms) const override;
+  std::optional<ContinuedSums> continued(const ConvolutionProblem& first,
+                                         const ConvolutionProblem& last,
+                                         std::size_t workspace) const override;
 };
 
 // All candidates that need at most `workspace` bytes, with their kernels, the least estimate first.

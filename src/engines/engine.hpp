@@ -41,7 +41,12 @@ struct Candidate {
   // Clusters of `parts` blocks that share a tile's reduction: more than 1 leave their sums in the
   // workspace, and a second step adds them up. That is another kernel than with 1.
   int groups = 1;
+  double finish_seconds = 0;  // of `seconds`: those of the second step, if sums can be continued
 };
+
+// Makes the first step of a proposal of several groups add to the sums in the workspace, which the
+// first step of such a proposal, for other images, has left there.
+using ContinueSums = void (*)(Step& first);
 
 class Engine : public Method {
  public:
@@ -53,6 +58,10 @@ class Engine : public Method {
   // Writes kernel and launch for a candidate of candidates().
   virtual Proposal make(const Problem& problem, const DeviceDescription& device,
                         Candidate candidate) const = 0;
+  // Filter gradients whose images are computed in chunks, so that all chunks but the last leave
+  // their sums in the workspace. Not null: make() also takes a candidate of several groups for
+  // another number of images than that for which it was offered.
+  virtual ContinueSums continue_sums() const { return nullptr; }
 };
 
 // An engine with one kernel for each problem. It finds out by writing the kernel whether it takes

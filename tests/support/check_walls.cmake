@@ -57,16 +57,20 @@ read_includes(kernel_sources conv kernels)
 if(PLANT)
   list(APPEND host "engines/conv/halo/planted.cpp>engines/conv/dense/dense_wgmma.hpp"
     "engines/conv/tile/planted.cpp>engines/conv/halo/refusal.hpp" "engines/conv/halo/planted.cpp>engines/choice.hpp"
-    "engines/pooling/planted.cpp>engines/rewrite/cut.hpp")
+    "engines/pooling/planted.cpp>engines/rewrite/cut.hpp" "engines/rewrite/planted.cpp>engines/choice.hpp")
   list(APPEND kernels "conv/halo/planted.cuh>conv/dense/tile.cuh")
 endif()
 
 look_at_families(host src engines/conv "tile|recipe|filter_gradient|maps|channel_sums|relayout" "gather\\.hpp$")
 look_at_families(kernels kernel_sources conv "geometry|load|mma|store|channel_sums" "none$")
-# rewrite, stand_in and the choice itself stand above all engines.
+# rewrite, stand_in and the choice itself stand above all engines, the choice above rewrites too.
 look(host "^engines/(conv|cost|local|normalization|pointwise|pooling|reduction|softmax)/" "engines/"
   "^engines/(conv|cost|local|normalization|pointwise|pooling|reduction|softmax|common)/|^engines/(engine|names|recent_problems)\\.hpp$"
   "engines do not know the choice, rewrites and stand-ins")
+
+look(host "^engines/rewrite/" "engines/"
+  "^engines/(conv|cost|rewrite)/|^engines/(engine|method|terms)\\.hpp$"
+  "rewrites are given what chooses for their problems")
 
 if(found)
   list(LENGTH found count)

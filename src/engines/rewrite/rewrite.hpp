@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct ChoiceEstimate {
   std::size_t workspace = 0;  // bytes
 };
 
+// A filter gradient's candidate whose sums of one chunk of images continue those of another.
+struct ContinuedSums {
+  const Engine* engine;
+  Candidate candidate;
+};
+
 // What chooses, on one device, for the problems that a rewrite makes.
 class InnerChoice {
  public:
@@ -35,6 +42,12 @@ class InnerChoice {
   virtual Proposal choose(const Problem& problem, const Terms& terms) const = 0;
   // Why the only engine of the terms refuses the problem, whatever the workspace.
   virtual Refusal refusal(const Problem& problem, const Terms& terms) const = 0;
+  // The candidate with the least estimate for the first and largest chunk of a filter gradient's
+  // images, of an engine that takes the last and smallest one too. None if there is none whose sums
+  // can be continued and fit into the workspace.
+  virtual std::optional<ContinuedSums> continued(const ConvolutionProblem& first,
+                                                 const ConvolutionProblem& last,
+                                                 std::size_t workspace) const = 0;
 
  private:
   const DeviceDescription& device_;

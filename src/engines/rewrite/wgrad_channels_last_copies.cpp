@@ -3,9 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/error.hpp"
-#include "engines/answers.hpp"
-#include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
 #include "engines/rewrite/channels_last_copies.hpp"
 #include "engines/rewrite/chunks.hpp"
@@ -188,64 +185,50 @@ Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
   return made;
 }
 
-const WgradDenseNhwcWgmmaEngine& dense_engine() {
-  for (const Engine* engine : engines())
-    if (const auto* dense = dynamic_cast<const WgradDenseNhwcWgmmaEngine*>(engine)) return *dense;
-  fail(KILN_STATUS_INTERNAL_ERROR, "there is no wgrad_dense_nhwc_wgmma");
-}
-
-// Chunks that the dense engine computes. Its blocks' sums stay in the workspace from chunk to
+// Chunks of an engine that continues sums. Its blocks' sums stay in the workspace from chunk to
 // chunk, and only the last chunk is followed by the step that adds them up and stores dw. None if
-// no tile's sums fit into the workspace, or if the last chunk is too small for as many blocks.
+// no such engine takes the chunks, if no tile's sums fit into the workspace, or if the last chunk
+// is too small for as many blocks.
 std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivision& division,
                                         std::size_t budget, const InnerChoice& inner,
                                         const char* engine_name, bool with_steps) {
-  const WgradDenseNhwcWgmmaEngine& engine = dense_engine();
   const RelaidLayout layout = lay_copies(relaid, 0, division);
   const auto part = [&](std::int64_t number) {
     return part_of(relaid.inner, relaid.cut, chunk_of(layout, number));
   };
   const ConvolutionProblem first = part(0), last = part(layout.chunks - 1);
   // A block of the first chunk has at least four steps, and one of the last has to have one.
-  if (2 * last.batch * last.out_pixels() < first.batch * first.out_pixels() ||
-      ask_once(engine, last, inner)->estimates.empty())
-    return std::nullopt;
-  const auto answer = ask_once(engine, first, inner);
-  const Estimate* best = nullptr;
-  for (const Estimate& each : answer->estimates)
-    if (each.workspace > 0 && each.workspace <= budget - layout.workspace &&
-        (best == nullptr || each.seconds < best->seconds))
-      best = &each;
-  if (best == nullptr) return std::nullopt;
-  const WgradDenseTile& tile = engine.tiles(first)[static_cast<std::size_t>(best->kernel / 2)];
-  const auto groups = static_cast<int>(best->workspace / engine.workspace_bytes(tile, first, 1));
+  if (2 * last.batch * last.out_pixels() < first.batch * first.out_pixels()) return std::nullopt;
+  const auto found = inner.continued(first, last, budget - layout.workspace);
+  if (!found) return std::nullopt;
+  const auto& [engine, candidate] = *found;
 
-  const double second = engine.second_seconds(tile, first, inner.device(), best->parts, groups);
   Made made;
   std::vector<Step> steps;
   Named named{engine_name};
-  made.seconds = static_cast<double>(layout.chunks) * (best->seconds - second) + second +
-                 all_copies_seconds(relaid, layout, inner.device());
+  made.seconds =
+      static_cast<double>(layout.chunks) * (candidate.seconds - candidate.finish_seconds) +
+      candidate.finish_seconds + all_copies_seconds(relaid, layout, inner.device());
   made.seconds *= margin_of(layout);
   Proposal of_size;  // of the chunk before, which most chunks are as large as
   RelaidChunk size{};
   for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
     const RelaidChunk chunk = chunk_of(layout, i);
     if (chunk.images != size.images || chunk.rows != size.rows)
-      of_size = engine.propose(tile, part(i), inner.device(), best->parts, groups);
+      of_size = engine->make(part(i), inner.device(), candidate);
     size = chunk;
     if (i == 0)
       named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), of_size, budget) +
                    ", sums of all images";
     append_copies(steps, moves_of(relaid, layout, i), named);
     Proposal products = of_size;
-    if (i > 0) continue_sums(products.first());
+    if (i > 0) engine->continue_sums()(products.first());
     if (i + 1 < layout.chunks) products.steps.resize(1);
     append_relaid(steps, std::move(products), places_of(relaid, layout, i));
   }
   if (with_steps) append_copies(steps, results_of(relaid), named);
   if (with_steps) made.proposal = Proposal(std::move(steps), 0);
-  made.proposal.workspace = layout.workspace + best->workspace;
+  made.proposal.workspace = layout.workspace + candidate.workspace;
   return made;
 }
 

@@ -182,8 +182,13 @@ std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
       Candidate candidate;
       candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
       candidate.parts = parts.cluster;
-      candidate.seconds = dense_wgrad_seconds(divided(whole, tile, problem, parts), device);
-      candidate.workspace = parts.groups > 1 ? workspace_bytes(tile, problem, parts.groups) : 0;
+      const DenseWgradWork work = divided(whole, tile, problem, parts);
+      candidate.seconds = dense_wgrad_seconds(work, device);
+      candidate.groups = parts.groups;
+      if (parts.groups > 1) {
+        candidate.finish_seconds = dense_wgrad_second_seconds(work, device);
+        candidate.workspace = workspace_bytes(tile, problem, parts.groups);
+      }
       candidates.push_back(std::move(candidate));
     };
     for (const int cluster : clusters) {
@@ -201,10 +206,7 @@ Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription
                                      Candidate candidate) const {
   const auto& problem = std::get<ConvolutionProblem>(any);
   const WgradDenseTile& tile = tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
-  const bool partial = candidate.kernel % 2 == 1;
-  return propose(
-      tile, problem, device, candidate.parts,
-      partial ? groups_of(whole_work(tile, problem), tile, problem, candidate.parts, device) : 1);
+  return propose(tile, problem, device, candidate.parts, candidate.groups);
 }
 
 std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
@@ -212,14 +214,6 @@ std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
                                                    int groups) const {
   return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
                                   tile.consumers * 128 * quad_bytes);
-}
-
-double WgradDenseWgmmaEngine::second_seconds(const WgradDenseTile& tile,
-                                             const ConvolutionProblem& problem,
-                                             const DeviceDescription& device, int cluster,
-                                             int groups) const {
-  return dense_wgrad_second_seconds(
-      divided(whole_work(tile, problem), tile, problem, {cluster, groups}), device);
 }
 
 Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
@@ -336,10 +330,12 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   return out;
 }
 
-void continue_sums(Step& step) {
-  constexpr unsigned continued = 1;
-  std::memcpy(step.launch.parameters.data() + offsetof(DenseWgradParams, continued), &continued,
-              sizeof continued);
+ContinueSums WgradDenseWgmmaEngine::continue_sums() const {
+  return [](Step& first) {
+    constexpr unsigned continued = 1;
+    std::memcpy(first.launch.parameters.data() + offsetof(DenseWgradParams, continued), &continued,
+                sizeof continued);
+  };
 }
 
 }  // namespace kiln

@@ -21,6 +21,8 @@ class WgradDenseWgmmaEngine : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override;
 
+  ContinueSums continue_sums() const override;
+
   std::span<const WgradDenseTile> tiles(const ConvolutionProblem& problem) const;
   // Whether the tile can serve the problem's layouts of dy and dw.
   bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem) const;
@@ -30,9 +32,6 @@ class WgradDenseWgmmaEngine : public Engine {
                    const DeviceDescription& device, int cluster, int groups) const;
   std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
                               int groups) const;
-  // What a candidate's estimate includes for the second step of several groups.
-  double second_seconds(const WgradDenseTile& tile, const ConvolutionProblem& problem,
-                        const DeviceDescription& device, int cluster, int groups) const;
 
  protected:
   explicit WgradDenseWgmmaEngine(bool planar) : planar_(planar) {}
@@ -52,9 +51,5 @@ class WgradDenseNchwWgmmaEngine final : public WgradDenseWgmmaEngine {
   WgradDenseNchwWgmmaEngine() : WgradDenseWgmmaEngine(true) {}
   const char* name() const override { return "wgrad_dense_nchw_wgmma"; }
 };
-
-// Makes the first step of a two-step proposal add to the sums in the workspace, which the first
-// step of another proposal with the same tile, cluster and groups left there for other images.
-void continue_sums(Step& step);
 
 }  // namespace kiln
