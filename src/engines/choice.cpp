@@ -40,9 +40,11 @@ std::string extent_refusal(const Problem& problem) {
 struct Found {
   const Method* method = nullptr;
   Estimate estimate;
+  bool clustered = false;  // the kernel can split (CLUSTERED), if not here, then with fewer images
 };
 
-void take(const Method& method, const Estimate& estimate, std::size_t workspace, Found& best) {
+void keep_if_faster(const Method& method, const Estimate& estimate, std::size_t workspace,
+                    Found& best) {
   if (estimate.workspace <= workspace &&
       (best.method == nullptr || estimate.seconds < best.estimate.seconds))
     best = {&method, estimate};
@@ -55,8 +57,8 @@ std::string workspace_refusal(const std::vector<Estimate>& estimates, std::size_
   return cat("a workspace of ", granted, " bytes; expected at least ", least->workspace);
 }
 
-Found least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
-            std::vector<EngineRefusal>& refusals) {
+Found cheapest(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+               std::vector<EngineRefusal>& refusals) {
   Found best;
   for (const Method* method : methods()) {
     const std::string& only = terms.only_engine;
@@ -69,7 +71,8 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
     if (!reason.empty())
       refusals.push_back({method->name(), std::move(reason)});
     else
-      for (const Estimate& each : answer->estimates) take(*method, each, terms.workspace, best);
+      for (const Estimate& each : answer->estimates)
+        keep_if_faster(*method, each, terms.workspace, best);
   }
   return best;
 }
@@ -77,7 +80,7 @@ Found least(const Problem& problem, const DeviceDescription& device, const Terms
 // The problem at the batch size at which its kernel is chosen, and at the smallest one that uses
 // this kernel.
 struct References {
-  Problem chosen, least;
+  Problem chosen, smallest_batch;
 };
 References references_of(const ConvolutionProblem& problem) {
   std::int64_t least = 1;
@@ -85,7 +88,7 @@ References references_of(const ConvolutionProblem& problem) {
   for (; problem.batch > range->most; ++range) least = range->most + 1;
   References references{problem, problem};
   std::get<ConvolutionProblem>(references.chosen).batch = range->reference;
-  std::get<ConvolutionProblem>(references.least).batch = least;
+  std::get<ConvolutionProblem>(references.smallest_batch).batch = least;
   return references;
 }
 
@@ -98,34 +101,37 @@ Found in_parts(const Found& reference, const Problem& problem, const DeviceDescr
   for (const Estimate& each : answer->estimates)
     if (each.kernel == reference.estimate.kernel &&
         (each.groups > 1) == (reference.estimate.groups > 1) && (each.parts == 1 || several))
-      take(*reference.method, each, terms.workspace, best);
+      keep_if_faster(*reference.method, each, terms.workspace, best);
   return best;
 }
 
-// The kernel of the problem's range of batch sizes, with the best split count for its own. shared:
-// the kernel can split (CLUSTERED); else the split count is 1 for the whole range.
-Found least_of_range(const ConvolutionProblem& problem, const DeviceDescription& device,
-                     const Terms& terms, std::vector<EngineRefusal>& refusals, bool& shared) {
+// The kernel of the problem's range of batch sizes, with the best split count for its own. If it is
+// not clustered, the split count is 1 for the whole range.
+Found cheapest_of_range(const ConvolutionProblem& problem, const DeviceDescription& device,
+                        const Terms& terms, std::vector<EngineRefusal>& refusals) {
   const References references = references_of(problem);
-  Found found = least(references.chosen, device, terms, refusals);
+  Found found = cheapest(references.chosen, device, terms, refusals);
   if (found.method == nullptr) return found;
   // With fewer images there are fewer tiles, so that splitting pays sooner.
-  shared = found.estimate.parts > 1 ||
-           in_parts(found, references.least, device, terms).estimate.parts > 1;
-  if (references.chosen == Problem(problem)) return found;
-  return in_parts(found, problem, device, terms, shared);
+  const bool clustered =
+      found.estimate.parts > 1 ||
+      in_parts(found, references.smallest_batch, device, terms).estimate.parts > 1;
+  if (references.chosen != Problem(problem))
+    found = in_parts(found, problem, device, terms, clustered);
+  found.clustered = clustered;
+  return found;
 }
 
-// The cost model's choice; none if every engine refuses. shared: as in least_of_range().
-Found find_least(const Problem& problem, const DeviceDescription& device, const Terms& terms,
-                 std::vector<EngineRefusal>& refusals, bool& shared) {
+// The cost model's choice; none if every engine and rewrite refuses.
+Found find_cheapest(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+                    std::vector<EngineRefusal>& refusals) {
   const std::size_t known = refusals.size();
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem)) {
-    Found found = least_of_range(*convolution, device, terms, refusals, shared);
+    Found found = cheapest_of_range(*convolution, device, terms, refusals);
     if (found.method != nullptr) return found;
     refusals.resize(known);
   }
-  return least(problem, device, terms, refusals);
+  return cheapest(problem, device, terms, refusals);
 }
 
 [[noreturn]] void refuse_for(const Problem& problem, const Terms& terms,
@@ -233,12 +239,11 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Ter
     return before->choice;
   }
   const std::size_t known = refusals.size();
-  bool shared = false;
-  const Found found = find_least(problem, device, terms, refusals, shared);
+  const Found found = find_cheapest(problem, device, terms, refusals);
   if (found.method == nullptr) refuse_for(problem, terms, refusals);
   Choice choice{make_proposal(*found.method, problem, Chooser(device), found.estimate),
                 found.estimate.seconds, false};
-  if (shared) choice.proposal.first().kernel.clustered = true;
+  if (found.clustered) choice.proposal.first().kernel.clustered = true;
   memory.lock()->keep(problem, device, terms, choice,
                       {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
   return choice;
@@ -253,8 +258,7 @@ ChoiceEstimate Chooser::estimate(const Problem& problem, const Terms& terms) con
   if (const std::string extent = extent_refusal(problem); !extent.empty())
     refuse(problem, terms, extent);
   std::vector<EngineRefusal> refusals;
-  bool shared = false;
-  const Found found = find_least(problem, device(), terms, refusals, shared);
+  const Found found = find_cheapest(problem, device(), terms, refusals);
   if (found.method == nullptr) refuse_for(problem, terms, refusals);
   return {found.estimate.seconds, found.estimate.workspace};
 }

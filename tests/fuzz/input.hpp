@@ -10,6 +10,7 @@
 
 #include "api/objects.hpp"
 #include "core/enumeration.hpp"
+#include "core/error.hpp"
 #include "engines/choice.hpp"
 #include "kiln/kiln.h"
 #include "plan/parameters.hpp"

@@ -29,8 +29,8 @@ Record chosen(const kiln::Problem& problem, const kiln::DeviceDescription& devic
 Record stand_in_for(const kiln::Problem& problem, const kiln::DeviceDescription& device,
                     std::size_t workspace);
 
-// The answer of one engine or rewrite for a problem of its operation, whether it is ever chosen or not:
-// refused, or
+// The answer of one engine or rewrite for a problem of its operation, whether it is ever chosen or
+// not: refused, or
 //   candidates  their number (plain)
 //   answer      of each candidate, in its order: tile, split count, estimate, workspace
 //   launch      of each candidate

@@ -9,14 +9,30 @@
 #include <optional>
 #include <span>
 
-#include "engines/rewrite/relaid_problem.hpp"
+#include "engines/rewrite/relayout_problem.hpp"
 #include "engines/rewrite/rewrite.hpp"
 #include "engines/rewrite/slices.hpp"
 
 namespace kiln {
 
 // The second budget of workspace, in bytes, for callers that grant less than most_workspace.
-inline constexpr std::size_t least_relaid_budget = std::size_t{4} << 20;
+inline constexpr std::size_t least_relayout_budget = std::size_t{4} << 20;
+
+// A way to make the copies. Tensors that need padding are copied in all of them.
+struct RelayoutVariant {
+  std::size_t budget;  // bytes of workspace
+  // Whether results are written to the workspace first (dw as f32 sums). Otherwise the engine of
+  // the copies writes them to the caller's tensor in its own layout.
+  bool copy_results;
+  // Filter gradients: whether dy is copied as x is. Otherwise the engine of the copies reads the
+  // caller's.
+  bool copy_dy = true;
+  // Filter gradients: whether dw is written to the workspace in its own type first. Not with
+  // copy_results.
+  bool copy_dw = false;
+  // Whether chunks are slices of the channels, not of the images.
+  bool slices = false;
+};
 
 class RelayoutRewrite : public Rewrite {
  public:
@@ -25,47 +41,35 @@ class RelayoutRewrite : public Rewrite {
   Proposal make(const ConvolutionProblem& problem, const InnerChoice& inner,
                 const Candidate& candidate) const final;
 
-  // The variants of this rewrite. Tensors that need padding are copied in all of them.
-  struct Terms {
-    std::size_t budget;  // bytes of workspace
-    // Whether results are written to the workspace first (dw as f32 sums). Otherwise the engine of
-    // the copies writes them to the caller's tensor in its own layout.
-    bool copy_results;
-    // Filter gradients: whether dy is copied as x is. Otherwise the engine of the copies reads the
-    // caller's.
-    bool copy_dy = true;
-    // Filter gradients: whether dw is written to the workspace in its own type first. Not with
-    // copy_results.
-    bool copy_dw = false;
-    // Whether chunks are slices of the channels, not of the images.
-    bool slices = false;
-  };
-  struct Made {
+  struct Result {
     Proposal proposal;   // an estimate sets only its workspace
     double seconds = 0;  // estimated
   };
-  // The proposal with these terms, whether or not the choice would take it.
-  std::variant<Made, Refusal> propose(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                      const Terms& terms) const {
-    return work_out(problem, inner, terms, Extent::steps);
+  // The proposal of this variant, whether or not the choice would take it.
+  std::variant<Result, Refusal> propose(const ConvolutionProblem& problem, const InnerChoice& inner,
+                                        const RelayoutVariant& variant) const {
+    return estimate_or_build(problem, inner, variant, Extent::steps);
   }
 
  protected:
-  virtual std::span<const Terms> all_terms() const = 0;  // Candidate::kernel is an index into them
-  // Steps are made only for the chosen candidate, because they take much longer than an estimate.
+  // Candidate::kernel is an index into them.
+  virtual std::span<const RelayoutVariant> variants() const = 0;
+  // Steps are built only for the chosen candidate, because they take much longer than an estimate.
   enum class Extent { estimate, steps };
-  virtual std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem,
-                                               const InnerChoice& inner, const Terms& terms,
-                                               Extent extent) const = 0;
+  virtual std::variant<Result, Refusal> estimate_or_build(const ConvolutionProblem& problem,
+                                                          const InnerChoice& inner,
+                                                          const RelayoutVariant& variant,
+                                                          Extent extent) const = 0;
   // With slices of the channels. None if a slice is refused, if its copies do not fit into the
   // workspace, or if the rewrite makes no slices.
-  virtual std::optional<Made> in_slices(const ConvolutionProblem&, const InnerChoice&, const Terms&,
-                                        const RelaidSlices&, Extent) const {
+  virtual std::optional<Result> in_slices(const ConvolutionProblem&, const InnerChoice&,
+                                          const RelayoutVariant&, const RelayoutSlices&,
+                                          Extent) const {
     return std::nullopt;
   }
   // With the best number of slices by the estimate.
-  std::variant<Made, Refusal> sliced(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                     const Terms& terms, Extent extent) const;
+  std::variant<Result, Refusal> sliced(const ConvolutionProblem& problem, const InnerChoice& inner,
+                                       const RelayoutVariant& variant, Extent extent) const;
 };
 
 // Forward propagation and data gradients.
@@ -75,18 +79,20 @@ class ChannelsLastCopies : public RelayoutRewrite {
   bool is_for(const Problem& problem) const override;
 
  protected:
-  std::span<const Terms> all_terms() const override;
-  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                       const Terms& terms, Extent extent) const override;
+  std::span<const RelayoutVariant> variants() const override;
+  std::variant<Result, Refusal> estimate_or_build(const ConvolutionProblem& problem,
+                                                  const InnerChoice& inner,
+                                                  const RelayoutVariant& variant,
+                                                  Extent extent) const override;
   // The copies, and the problem of these.
-  virtual std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
-                                                      const InnerChoice& inner,
-                                                      const Terms& terms) const;
+  virtual std::variant<RelayoutProblem, Refusal> relayout(const ConvolutionProblem& problem,
+                                                          const InnerChoice& inner,
+                                                          const RelayoutVariant& variant) const;
 
  private:
-  std::optional<Made> in_slices(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                const Terms& terms, const RelaidSlices& slices,
-                                Extent extent) const override;
+  std::optional<Result> in_slices(const ConvolutionProblem& problem, const InnerChoice& inner,
+                                  const RelayoutVariant& variant, const RelayoutSlices& slices,
+                                  Extent extent) const override;
 };
 
 // Filter gradients. The sums of several chunks are added up in f32. Where the copies of all images
@@ -97,17 +103,19 @@ class WgradChannelsLastCopies : public RelayoutRewrite {
   bool is_for(const Problem& problem) const override;
 
  protected:
-  std::span<const Terms> all_terms() const override;
-  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                       const Terms& terms, Extent extent) const override;
-  virtual std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
-                                                      const InnerChoice& inner,
-                                                      const Terms& terms) const;
+  std::span<const RelayoutVariant> variants() const override;
+  std::variant<Result, Refusal> estimate_or_build(const ConvolutionProblem& problem,
+                                                  const InnerChoice& inner,
+                                                  const RelayoutVariant& variant,
+                                                  Extent extent) const override;
+  virtual std::variant<RelayoutProblem, Refusal> relayout(const ConvolutionProblem& problem,
+                                                          const InnerChoice& inner,
+                                                          const RelayoutVariant& variant) const;
 
  private:
-  std::optional<Made> in_slices(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                const Terms& terms, const RelaidSlices& slices,
-                                Extent extent) const override;
+  std::optional<Result> in_slices(const ConvolutionProblem& problem, const InnerChoice& inner,
+                                  const RelayoutVariant& variant, const RelayoutSlices& slices,
+                                  Extent extent) const override;
 };
 
 }  // namespace kiln

@@ -15,8 +15,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 std::string rows_text(std::int64_t rows) { return cat(rows, rows == 1 ? " row" : " rows"); }
 
 // The most rows of a part, whose copies fit into `bytes`; 0 if none do.
-std::int64_t most_rows(const RelaidProblem& problem, std::size_t bytes) {
-  const RelaidCut& cut = problem.cut;
+std::int64_t most_rows(const RelayoutProblem& problem, std::size_t bytes) {
+  const RelayoutCut& cut = problem.cut;
   if (cut.granule == 0) return 0;
   std::int64_t fits = 0, above = ceil_div(cut.rows, cut.granule);  // granules
   while (fits + 1 < above) {
@@ -29,7 +29,7 @@ std::int64_t most_rows(const RelaidProblem& problem, std::size_t bytes) {
 
 // The fewest parts of equal size, so that one kernel computes all, if they are not many more than
 // the fewest.
-std::int64_t even_parts(const RelaidCut& cut, std::int64_t least) {
+std::int64_t even_parts(const RelayoutCut& cut, std::int64_t least) {
   for (std::int64_t parts = least; parts < std::min(2 * least, most_chunks); ++parts)
     if (cut.rows % (parts * cut.granule) == 0) return parts;
   return least;
@@ -41,19 +41,19 @@ Refusal too_many_chunks() {
 
 }  // namespace
 
-std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProblem& problem,
-                                                                std::size_t sums,
-                                                                std::size_t budget) {
-  const RelaidCut& cut = problem.cut;
+std::variant<std::vector<ChunkDivision>, Refusal> divisions_of(const RelayoutProblem& problem,
+                                                               std::size_t sums,
+                                                               std::size_t budget) {
+  const RelayoutCut& cut = problem.cut;
   const std::int64_t batch = problem.inner.batch;
   const std::size_t margin = (problem.tensors.size() + problem.once.size() + 1) * alignment,
                     each = problem.bytes({.images = 1, .rows = cut.rows});
   std::size_t fixed = sums;
-  for (const RelaidTensor& tensor : problem.once) fixed += tensor.bytes();
+  for (const RelayoutTensor& tensor : problem.once) fixed += tensor.bytes();
   const std::size_t rest = fixed + margin < budget ? budget - fixed - margin : 0;
-  std::vector<RelaidDivision> divisions;
-  const auto add = [&](const RelaidDivision& division) {
-    const bool known = std::ranges::any_of(divisions, [&](const RelaidDivision& before) {
+  std::vector<ChunkDivision> divisions;
+  const auto add = [&](const ChunkDivision& division) {
+    const bool known = std::ranges::any_of(divisions, [&](const ChunkDivision& before) {
       return before.chunks == division.chunks && before.part == division.part;
     });
     if (!known) divisions.push_back(division);
@@ -86,22 +86,22 @@ std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProb
                      " bytes; expected at most the workspace, ", budget)};
 }
 
-RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, const RelaidDivision& division) {
+ChunkLayout lay_copies(RelayoutProblem& problem, std::size_t sums, const ChunkDivision& division) {
   const std::int64_t batch = problem.inner.batch, rows = problem.cut.rows;
-  RelaidLayout layout{division, batch, rows, division.chunks, aligned(sums)};
+  ChunkLayout layout{division, batch, rows, division.chunks, aligned(sums)};
   if (division.part > 0) layout.chunks = batch * ceil_div(rows, division.part);
-  const RelaidChunk largest = chunk_of(layout, 0);
-  const auto lay = [&](RelaidTensor& tensor, std::size_t bytes) {
+  const RelayoutChunk largest = chunk_of(layout, 0);
+  const auto lay = [&](RelayoutTensor& tensor, std::size_t bytes) {
     tensor.first = layout.workspace;
     layout.workspace += aligned(bytes);
   };
-  for (RelaidTensor& tensor : problem.once) lay(tensor, tensor.bytes());
-  for (RelaidTensor& tensor : problem.tensors)
+  for (RelayoutTensor& tensor : problem.once) lay(tensor, tensor.bytes());
+  for (RelayoutTensor& tensor : problem.tensors)
     lay(tensor, problem.range(tensor, largest).bytes(tensor));
   return layout;
 }
 
-RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number) {
+RelayoutChunk chunk_of(const ChunkLayout& layout, std::int64_t number) {
   if (number < 0 || number >= layout.chunks) return {};
   if (const std::int64_t part = layout.division.part; part > 0) {
     const std::int64_t parts = ceil_div(layout.rows, part), row = number % parts * part;
@@ -111,7 +111,7 @@ RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number) {
   return {number * least + std::min(number, more), least + (number < more ? 1 : 0), 0, layout.rows};
 }
 
-std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout) {
+std::vector<AlikeChunks> alike_chunks(const ChunkLayout& layout) {
   std::vector<AlikeChunks> all;
   const auto add = [&](std::int64_t number, std::int64_t count) {
     if (count > 0) all.push_back({number, count});
@@ -135,7 +135,7 @@ std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout) {
   return all;
 }
 
-ChunkChoices::Known& ChunkChoices::known(const RelaidChunk& chunk) {
+ChunkChoices::Known& ChunkChoices::known(const RelayoutChunk& chunk) {
   const auto found = std::ranges::find_if(known_, [&](const Known& known) {
     return known.images == chunk.images && known.rows == chunk.rows;
   });
@@ -145,15 +145,15 @@ ChunkChoices::Known& ChunkChoices::known(const RelaidChunk& chunk) {
   return known_.back();
 }
 
-const Proposal& ChunkChoices::proposal(const RelaidChunk& chunk) {
+const Proposal& ChunkChoices::proposal(const RelayoutChunk& chunk) {
   Known& own = known(chunk);
   if (!own.proposal) own.proposal = inner_.choose(part_of(problem_, cut_, chunk), terms_);
   return *own.proposal;
 }
 
-std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout,
-                        const std::vector<const char*>& copied, const Proposal& inner,
-                        std::size_t budget) {
+std::string relayout_tile(const RelayoutProblem& problem, const ChunkLayout& layout,
+                          const std::vector<const char*>& copied, const Proposal& inner,
+                          std::size_t budget) {
   std::string names;
   for (std::size_t i = 0; i < copied.size(); ++i)
     names += cat(i == 0 ? "" : i + 1 == copied.size() ? " and " : ", ", copied[i]);
@@ -165,17 +165,17 @@ std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout
       describe(name_of(inner.first().kernel, inner.first().launch)));
 }
 
-RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
-                       std::int64_t number) {
-  RelaidPlaces places;
+RelayoutPlaces places_of(const RelayoutProblem& problem, const ChunkLayout& layout,
+                         std::int64_t number) {
+  RelayoutPlaces places;
   places.operands.resize(operands_of(problem.inner).size());
-  const auto copy = [&](const RelaidTensor& tensor) {
+  const auto copy = [&](const RelayoutTensor& tensor) {
     places.operands[tensor.operand] = {true, static_cast<std::int64_t>(tensor.first)};
   };
-  for (const RelaidTensor& tensor : problem.once) copy(tensor);
-  for (const RelaidTensor& tensor : problem.tensors) copy(tensor);
-  for (const RelaidTensor& tensor : problem.as_they_lie) {
-    const RelaidRange range = problem.range(tensor, chunk_of(layout, number));
+  for (const RelayoutTensor& tensor : problem.once) copy(tensor);
+  for (const RelayoutTensor& tensor : problem.tensors) copy(tensor);
+  for (const RelayoutTensor& tensor : problem.as_they_lie) {
+    const RelayoutRange range = problem.range(tensor, chunk_of(layout, number));
     places.operands[tensor.operand].first =
         (range.first * tensor.image_stride + range.row * tensor.row_strides[problem.cut.dim]) *
         static_cast<std::int64_t>(size_of(tensor.type));

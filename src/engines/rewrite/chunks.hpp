@@ -13,17 +13,17 @@
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
 #include "engines/engine.hpp"
-#include "engines/rewrite/relaid_problem.hpp"
+#include "engines/rewrite/relayout_problem.hpp"
 #include "engines/rewrite/rewrite.hpp"
 
 namespace kiln {
 
-struct RelaidDivision {
+struct ChunkDivision {
   std::int64_t chunks = 0;  // whole images; they differ by at most one image
   std::int64_t part = 0;  // rows of a chunk, or 0 for whole images; the last of an image has fewer
 };
-struct RelaidLayout {
-  RelaidDivision division;
+struct ChunkLayout {
+  ChunkDivision division;
   std::int64_t batch = 0, rows = 0;  // rows: of an image
   std::int64_t chunks = 0;
   std::size_t workspace = 0;  // byte at which the inner proposal's own workspace begins
@@ -37,20 +37,20 @@ inline constexpr std::int64_t most_chunks = 4096;
 // workspace together with `sums` bytes of sums, and which have at most most_chunks. More chunks
 // than the fewest may fill the chip more evenly, and leave more workspace to the inner proposal.
 // Images are cut only if chunks have one.
-std::variant<std::vector<RelaidDivision>, Refusal> divisions_of(const RelaidProblem& problem,
-                                                                std::size_t sums,
-                                                                std::size_t budget);
-// Places the sums and then the copies in the workspace: sets RelaidTensor::first.
-RelaidLayout lay_copies(RelaidProblem& problem, std::size_t sums, const RelaidDivision& division);
+std::variant<std::vector<ChunkDivision>, Refusal> divisions_of(const RelayoutProblem& problem,
+                                                               std::size_t sums,
+                                                               std::size_t budget);
+// Places the sums and then the copies in the workspace: sets RelayoutTensor::first.
+ChunkLayout lay_copies(RelayoutProblem& problem, std::size_t sums, const ChunkDivision& division);
 
 // By what factor the estimate of all chunks is raised. On an H200, parts of images took 1.15 to 1.6
 // times their estimates without it (1.0 to 1.4 times with it), and the least is taken. Without it,
 // they would take layers from engines that are as fast.
-inline double margin_of(const RelaidLayout& layout) { return layout.division.part > 0 ? 1.15 : 1; }
+inline double margin_of(const ChunkLayout& layout) { return layout.division.part > 0 ? 1.15 : 1; }
 
 // Chunk `number`; an empty one if the number is -1 or the number of chunks. The first one is the
 // largest, the last one the smallest.
-RelaidChunk chunk_of(const RelaidLayout& layout, std::int64_t number);
+RelayoutChunk chunk_of(const ChunkLayout& layout, std::int64_t number);
 
 // Chunks that cost the same, because they and the chunks before them have the same sizes and are
 // cut off at the same edges of an image.
@@ -60,7 +60,7 @@ struct AlikeChunks {
 };
 // All chunks, each counted once. There are few kinds, however large the batch is: at most four, or
 // two more than an image has parts.
-std::vector<AlikeChunks> alike_chunks(const RelaidLayout& layout);
+std::vector<AlikeChunks> alike_chunks(const ChunkLayout& layout);
 
 // The choices of engines for the copies of a chunk, by its size. Chunks have at most two different
 // sizes; each is estimated once.
@@ -68,13 +68,13 @@ class ChunkChoices {
  public:
   // problem: that of the copies, all images; workspace: bytes that the engines may use.
   // only: the name of the only engine to ask; "": all.
-  ChunkChoices(const ConvolutionProblem& problem, const RelaidCut& cut, std::size_t workspace,
+  ChunkChoices(const ConvolutionProblem& problem, const RelayoutCut& cut, std::size_t workspace,
                const InnerChoice& inner, std::string only = {})
       : problem_(problem), cut_(cut), terms_{std::move(only), workspace}, inner_(inner) {}
 
-  double seconds(const RelaidChunk& chunk) { return estimate(chunk).seconds; }
-  std::size_t workspace(const RelaidChunk& chunk) { return estimate(chunk).workspace; }
-  const Proposal& proposal(const RelaidChunk& chunk);
+  double seconds(const RelayoutChunk& chunk) { return estimate(chunk).seconds; }
+  std::size_t workspace(const RelayoutChunk& chunk) { return estimate(chunk).workspace; }
+  const Proposal& proposal(const RelayoutChunk& chunk);
 
  private:
   struct Known {
@@ -82,11 +82,11 @@ class ChunkChoices {
     ChoiceEstimate estimate;
     std::optional<Proposal> proposal{};
   };
-  Known& known(const RelaidChunk& chunk);
-  const ChoiceEstimate& estimate(const RelaidChunk& chunk) { return known(chunk).estimate; }
+  Known& known(const RelayoutChunk& chunk);
+  const ChoiceEstimate& estimate(const RelayoutChunk& chunk) { return known(chunk).estimate; }
 
   ConvolutionProblem problem_;
-  RelaidCut cut_;
+  RelayoutCut cut_;
   Terms terms_;
   const InnerChoice& inner_;
   std::vector<Known> known_{};
@@ -94,12 +94,12 @@ class ChunkChoices {
 
 // The description of a candidate's tile: which tensors are copied, how many rows of an image at a
 // time if it is cut, and the kernel that computes the copies.
-std::string relaid_tile(const RelaidProblem& problem, const RelaidLayout& layout,
-                        const std::vector<const char*>& copied, const Proposal& inner,
-                        std::size_t budget);
+std::string relayout_tile(const RelayoutProblem& problem, const ChunkLayout& layout,
+                          const std::vector<const char*>& copied, const Proposal& inner,
+                          std::size_t budget);
 
 // The places of the operands of chunk `number`, in the order of operands_of(problem.inner).
-RelaidPlaces places_of(const RelaidProblem& problem, const RelaidLayout& layout,
-                       std::int64_t number);
+RelayoutPlaces places_of(const RelayoutProblem& problem, const ChunkLayout& layout,
+                         std::int64_t number);
 
 }  // namespace kiln

@@ -38,9 +38,9 @@ std::int64_t rows_needed(const ConvolutionProblem& inner, std::size_t dim, std::
 }
 
 // Whether it is the tensor of which neighbouring parts need the same rows.
-bool is_read(const ConvolutionProblem& inner, const RelaidTensor& tensor) {
+bool is_read(const ConvolutionProblem& inner, const RelayoutTensor& tensor) {
   constexpr std::uint8_t x = 0;
-  return tensor.role == RelaidTensor::Role::source &&
+  return tensor.role == RelayoutTensor::Role::source &&
          (inner.pass != ConvolutionPass::wgrad || tensor.operand == x);
 }
 
@@ -56,15 +56,15 @@ void resize(Dims& strides, std::int64_t& size, std::size_t dim, std::int64_t to)
   size = to;
 }
 
-Refusal refusal(const ConvolutionProblem& inner, const RelaidCut& cut,
-                const std::vector<RelaidTensor>& copied,
-                const std::vector<RelaidTensor>& as_they_lie) {
+Refusal refusal(const ConvolutionProblem& inner, const RelayoutCut& cut,
+                const std::vector<RelayoutTensor>& copied,
+                const std::vector<RelayoutTensor>& as_they_lie) {
   if (inner.in[cut.dim] == 1 || inner.out[cut.dim] == 1) return "an image has one row";
-  for (const std::vector<RelaidTensor>* tensors : {&copied, &as_they_lie})
-    for (const RelaidTensor& tensor : *tensors)
+  for (const std::vector<RelayoutTensor>* tensors : {&copied, &as_they_lie})
+    for (const RelayoutTensor& tensor : *tensors)
       for (std::size_t i = 0; i < cut.dim; ++i)
         if (tensor.plane[i] > 1) return "the rows of a part do not lie side by side";
-  for (const RelaidTensor& tensor : as_they_lie)
+  for (const RelayoutTensor& tensor : as_they_lie)
     if (is_read(inner, tensor) && (extent(inner, cut.dim) > 1 || inner.pad[cut.dim] > 0))
       return "its input is not copied, and parts would need padding";
   if (cut.granule >= cut.rows)
@@ -74,8 +74,8 @@ Refusal refusal(const ConvolutionProblem& inner, const RelaidCut& cut,
 
 // The least multiple of `granule` rows of a tensor that begin at multiples of 16 bytes. A dy with
 // its channels first is read in lines of 128 bytes.
-std::int64_t whole_rows(const ConvolutionProblem& inner, const RelaidCut& cut,
-                        const RelaidTensor& tensor) {
+std::int64_t whole_rows(const ConvolutionProblem& inner, const RelayoutCut& cut,
+                        const RelayoutTensor& tensor) {
   std::int64_t row = tensor.row_strides[cut.dim] * static_cast<std::int64_t>(size_of(tensor.type));
   if (is_read(inner, tensor)) row *= inner.stride[cut.dim];
   const std::int64_t unit = inner.pass == ConvolutionPass::wgrad && is_planar(tensor) ? 128 : 16;
@@ -84,21 +84,21 @@ std::int64_t whole_rows(const ConvolutionProblem& inner, const RelaidCut& cut,
 
 }  // namespace
 
-RelaidCut cut_of(const ConvolutionProblem& inner, const std::vector<RelaidTensor>& copied,
-                 const std::vector<RelaidTensor>& as_they_lie) {
-  RelaidCut cut;
+RelayoutCut cut_of(const ConvolutionProblem& inner, const std::vector<RelayoutTensor>& copied,
+                   const std::vector<RelayoutTensor>& as_they_lie) {
+  RelayoutCut cut;
   while (cut.dim < 2 && inner.in[cut.dim] == 1 && inner.out[cut.dim] == 1) ++cut.dim;
   cut.rows = rows_of(inner)[cut.dim];
   // Parts of a data gradient have the same padding if their rows are at the same place of a stride.
   cut.granule = inner.pass == ConvolutionPass::dgrad ? inner.stride[cut.dim] : 1;
-  for (const RelaidTensor& tensor : as_they_lie) cut.granule = whole_rows(inner, cut, tensor);
+  for (const RelayoutTensor& tensor : as_they_lie) cut.granule = whole_rows(inner, cut, tensor);
   cut.refusal = refusal(inner, cut, copied, as_they_lie).reason;
   if (!cut.refusal.empty()) cut.granule = 0;
   return cut;
 }
 
-ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelaidCut& cut,
-                           const RelaidChunk& chunk) {
+ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelayoutCut& cut,
+                           const RelayoutChunk& chunk) {
   ConvolutionProblem part = inner;
   part.batch = chunk.images;
   if (chunk.rows == cut.rows) return part;
@@ -113,9 +113,9 @@ ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelaidCut& cut
   return part;
 }
 
-RelaidRange range_of(const ConvolutionProblem& inner, const RelaidCut& cut,
-                     const RelaidTensor& tensor, const RelaidChunk& chunk) {
-  RelaidRange range{chunk.first, chunk.images, chunk.row, chunk.rows};
+RelayoutRange range_of(const ConvolutionProblem& inner, const RelayoutCut& cut,
+                       const RelayoutTensor& tensor, const RelayoutChunk& chunk) {
+  RelayoutRange range{chunk.first, chunk.images, chunk.row, chunk.rows};
   if (!is_read(inner, tensor)) return range;
   if (chunk.rows == cut.rows) {
     range.rows = tensor.copied[cut.dim];

@@ -16,12 +16,12 @@ namespace kiln {
 
 // What is computed at once: whole images, or rows of one image. Rows are those of the result, for
 // filter gradients of dy, in the problem of the copies.
-struct RelaidChunk {
+struct RelayoutChunk {
   std::int64_t first = 0, images = 0;
   std::int64_t row = 0, rows = 0;
 };
 
-struct RelaidCut {
+struct RelayoutCut {
   std::size_t dim = 0;       // the dimension of space whose rows are counted
   std::int64_t rows = 1;     // of an image
   std::int64_t granule = 0;  // parts begin at multiples of so many rows; 0: images are never cut
@@ -30,14 +30,14 @@ struct RelaidCut {
 
 // inner: the problem of the copies, all images. copied, as_they_lie: the tensors of the caller, of
 // which those that are not copied have to be at a multiple of 16 bytes in every part.
-RelaidCut cut_of(const ConvolutionProblem& inner, const std::vector<RelaidTensor>& copied,
-                 const std::vector<RelaidTensor>& as_they_lie);
+RelayoutCut cut_of(const ConvolutionProblem& inner, const std::vector<RelayoutTensor>& copied,
+                   const std::vector<RelayoutTensor>& as_they_lie);
 
 // The problem of a chunk's copies.
-ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelaidCut& cut,
-                           const RelaidChunk& chunk);
+ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelayoutCut& cut,
+                           const RelayoutChunk& chunk);
 // What a chunk needs of a tensor that the problem of the copies reads or writes.
-RelaidRange range_of(const ConvolutionProblem& inner, const RelaidCut& cut,
-                     const RelaidTensor& tensor, const RelaidChunk& chunk);
+RelayoutRange range_of(const ConvolutionProblem& inner, const RelayoutCut& cut,
+                       const RelayoutTensor& tensor, const RelayoutChunk& chunk);
 
 }  // namespace kiln

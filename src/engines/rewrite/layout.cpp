@@ -24,8 +24,8 @@ bool in_rows(const Operand& operand) {
   return operand.strides[1] == 1 || (operand.dims[1] == 1 && is_filter(operand));
 }
 
-RelaidTensor::Role role_of(const Operand& operand) {
-  using Role = RelaidTensor::Role;
+RelayoutTensor::Role role_of(const Operand& operand) {
+  using Role = RelayoutTensor::Role;
   const std::string_view name = operand.name;
   if (operand.written) return Role::result;
   if (name == "z") return Role::residual;
@@ -65,16 +65,16 @@ std::int64_t padded_channels(const ConvolutionProblem& problem, std::int64_t cha
   return round_up(channels, vector);
 }
 
-RelaidTensor relaid_tensor(const ConvolutionProblem& problem, const std::vector<Operand>& operands,
-                           std::string_view name) {
+RelayoutTensor relayout_tensor(const ConvolutionProblem& problem,
+                               const std::vector<Operand>& operands, std::string_view name) {
   const auto found = std::find_if(operands.begin(), operands.end(),
                                   [&](const Operand& each) { return each.name == name; });
   const Operand& operand = *found;
-  RelaidTensor tensor;
+  RelayoutTensor tensor;
   tensor.operand = static_cast<std::uint8_t>(found - operands.begin());
   tensor.type = operand.type;
   tensor.role = role_of(operand);
-  tensor.order = in_rows(operand) ? RelaidTensor::Order::rows : RelaidTensor::Order::planes;
+  tensor.order = in_rows(operand) ? RelayoutTensor::Order::rows : RelayoutTensor::Order::planes;
   tensor.images = tensor.copied_images = operand.dims[0];
   tensor.channels = operand.dims[1];
   tensor.copied_channels = padded_channels(problem, tensor.channels);
@@ -87,7 +87,7 @@ RelaidTensor relaid_tensor(const ConvolutionProblem& problem, const std::vector<
   return tensor;
 }
 
-Refusal copy_refusal(const Operand& operand, const RelaidTensor& tensor) {
+Refusal copy_refusal(const Operand& operand, const RelayoutTensor& tensor) {
   return is_planar(tensor) ? planes_refusal(operand) : rows_refusal(operand);
 }
 

@@ -124,8 +124,8 @@ ConvolutionProblem problem_of(const ConvolutionProblem& inner, const Part& part)
   return problem;
 }
 
-RelaidPlaces places_of(const ConvolutionProblem& inner, const Part& part) {
-  RelaidPlaces places;
+RelayoutPlaces places_of(const ConvolutionProblem& inner, const Part& part) {
+  RelayoutPlaces places;
   for (const Operand& operand : operands_of(inner)) {
     const std::string_view name = operand.name;
     const std::int64_t stride = name == "w"    ? inner.w_strides[2]
@@ -158,46 +158,45 @@ std::variant<ConvolutionProblem, Refusal> patches_as_pixels(const ConvolutionPro
   return inner;
 }
 
-std::span<const RelayoutRewrite::Terms> Patches::all_terms() const {
-  static constexpr Terms all[] = {{most_workspace, false}, {0, false}};
+std::span<const RelayoutVariant> Patches::variants() const {
+  static constexpr RelayoutVariant all[] = {{most_workspace, false}, {0, false}};
   return all;
 }
 
-std::variant<RelayoutRewrite::Made, Refusal> Patches::work_out(const ConvolutionProblem& problem,
-                                                               const InnerChoice& inner,
-                                                               const Terms& terms,
-                                                               Extent extent) const {
+std::variant<RelayoutRewrite::Result, Refusal> Patches::estimate_or_build(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const RelayoutVariant& variant,
+    Extent extent) const {
   const auto answer = patches_as_pixels(problem);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
   const auto& pixels = std::get<ConvolutionProblem>(answer);
   if (const std::int64_t rows = pixels.filter[ConvolutionProblem::depth];
       problem.pass == ConvolutionPass::dgrad && rows > most_parts * most_rows)
     return Refusal{cat("patches have ", rows, " rows; expected at most ", most_parts * most_rows)};
-  Made made;
+  Result result;
   std::vector<Step> steps;
   std::size_t workspace = 0;
   for (const Part& part : parts_of(pixels)) {
-    const RelaidChunk all{.images = pixels.batch, .rows = 1};
-    ChunkChoices choices(problem_of(pixels, part), {}, terms.budget, inner);
-    made.seconds += choices.seconds(all);
+    const RelayoutChunk all{.images = pixels.batch, .rows = 1};
+    ChunkChoices choices(problem_of(pixels, part), {}, variant.budget, inner);
+    result.seconds += choices.seconds(all);
     workspace = std::max(workspace, choices.workspace(all));
     if (extent == Extent::steps)
-      append_relaid(steps, choices.proposal(all), places_of(pixels, part));
+      append_relayout(steps, choices.proposal(all), places_of(pixels, part));
   }
   if (extent == Extent::steps) {
     KernelSpec& first = steps.front().kernel;
     first.tile = cat("patches as pixels for ", describe(name_of(first, steps.front().launch)));
     first.engine = name();
-    made.proposal = Proposal(std::move(steps), 0);
+    result.proposal = Proposal(std::move(steps), 0);
   }
   // Rows of patches are phases of a data gradient, which all read dy. That goes beyond what the
   // estimates of other data gradients were fitted to: an H200 took 0.95 to 1.08 times as long.
   constexpr double rows_share = 1.1;
   const bool as_phases =
       pixels.rank == 3 || problem.filter[ConvolutionProblem::height] <= most_dense_stride;
-  if (problem.pass == ConvolutionPass::dgrad && as_phases) made.seconds *= rows_share;
-  made.proposal.workspace = workspace;
-  return made;
+  if (problem.pass == ConvolutionPass::dgrad && as_phases) result.seconds *= rows_share;
+  result.proposal.workspace = workspace;
+  return result;
 }
 
 bool PatchesNhwc::is_for(const Problem& problem) const {

@@ -24,9 +24,11 @@ class Patches : public RelayoutRewrite {
   bool takes_mixed_types() const override { return true; }
 
  protected:
-  std::span<const Terms> all_terms() const override;
-  std::variant<Made, Refusal> work_out(const ConvolutionProblem& problem, const InnerChoice& inner,
-                                       const Terms& terms, Extent extent) const override;
+  std::span<const RelayoutVariant> variants() const override;
+  std::variant<Result, Refusal> estimate_or_build(const ConvolutionProblem& problem,
+                                                  const InnerChoice& inner,
+                                                  const RelayoutVariant& variant,
+                                                  Extent extent) const override;
 };
 
 // Forward propagation and data gradients.

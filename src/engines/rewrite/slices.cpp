@@ -18,13 +18,13 @@ double margin_of(const ConvolutionProblem& problem) {
   return problem.pass == ConvolutionPass::wgrad ? 1.15 : 1.6;
 }
 
-std::int64_t channels_of(const ConvolutionProblem& problem, const RelaidSlices& slices) {
+std::int64_t channels_of(const ConvolutionProblem& problem, const RelayoutSlices& slices) {
   return (slices.of_x ? problem.in_channels : problem.out_channels) / slices.count;
 }
 
 // The stride, in elements, of the channels that slices divide; 0 if the operand has all of them in
 // every slice.
-std::int64_t sliced_stride(const RelaidSlices& slices, const Operand& operand) {
+std::int64_t sliced_stride(const RelayoutSlices& slices, const Operand& operand) {
   const std::string_view name = operand.name;
   if (name == "w" || name == "dw") return operand.strides[slices.of_x ? 1 : 0];
   if (name == "z" || name == "bias") return operand.strides[1];
@@ -32,10 +32,10 @@ std::int64_t sliced_stride(const RelaidSlices& slices, const Operand& operand) {
 }
 
 // Where slice `number` begins in the caller's tensors.
-RelaidPlaces places_of(const ConvolutionProblem& problem, const RelaidSlices& slices,
-                       std::int64_t number) {
+RelayoutPlaces places_of(const ConvolutionProblem& problem, const RelayoutSlices& slices,
+                         std::int64_t number) {
   const std::int64_t channel = number * channels_of(problem, slices);
-  RelaidPlaces places;
+  RelayoutPlaces places;
   for (const Operand& operand : operands_of(problem))
     places.operands.push_back({.first = channel * sliced_stride(slices, operand) *
                                         static_cast<std::int64_t>(size_of(operand.type))});
@@ -44,8 +44,8 @@ RelaidPlaces places_of(const ConvolutionProblem& problem, const RelaidSlices& sl
 
 }  // namespace
 
-std::vector<RelaidSlices> slices_of(const ConvolutionProblem& problem, bool of_x) {
-  std::vector<RelaidSlices> all;
+std::vector<RelayoutSlices> slices_of(const ConvolutionProblem& problem, bool of_x) {
+  std::vector<RelayoutSlices> all;
   if (problem.groups > 1) return all;
   if (problem.pass != ConvolutionPass::wgrad) of_x = problem.pass == ConvolutionPass::dgrad;
   const std::int64_t channels = of_x ? problem.in_channels : problem.out_channels,
@@ -55,39 +55,40 @@ std::vector<RelaidSlices> slices_of(const ConvolutionProblem& problem, bool of_x
   return all;
 }
 
-ConvolutionProblem slice_of(const ConvolutionProblem& problem, const RelaidSlices& slices) {
+ConvolutionProblem slice_of(const ConvolutionProblem& problem, const RelayoutSlices& slices) {
   ConvolutionProblem slice = problem;
   (slices.of_x ? slice.in_channels : slice.out_channels) = channels_of(problem, slices);
   return slice;
 }
 
-bool is_shared(const ConvolutionProblem& problem, const RelaidSlices& slices, std::size_t operand) {
+bool is_shared(const ConvolutionProblem& problem, const RelayoutSlices& slices,
+               std::size_t operand) {
   return sliced_stride(slices, operands_of(problem)[operand]) == 0;
 }
 
-std::string describe(const ConvolutionProblem& problem, const RelaidSlices& slices) {
+std::string describe(const ConvolutionProblem& problem, const RelayoutSlices& slices) {
   const char* const x = problem.pass == ConvolutionPass::dgrad ? "dx" : "x";
   const char* const y = problem.pass == ConvolutionPass::fprop ? "y" : "dy";
   return cat(channels_of(problem, slices), " channels of ", slices.of_x ? x : y);
 }
 
 void repeat_slices(Proposal& proposal, double& seconds, const ConvolutionProblem& problem,
-                   const RelaidSlices& slices, const SliceCopies& copies,
+                   const RelayoutSlices& slices, const SliceCopies& copies,
                    const DeviceDescription& device) {
-  const auto seconds_of = [&](std::span<const RelaidMove> moves) {
+  const auto seconds_of = [&](std::span<const RelayoutMove> moves) {
     return moves.empty() ? 0 : copies_seconds(moves, device);
   };
   const double next = seconds - seconds_of(copies.first) + seconds_of(copies.others);
   seconds = (seconds + static_cast<double>(slices.count - 1) * next) * margin_of(problem);
   if (proposal.first().kernel.entry.empty()) return;
   std::vector<Step> steps, others;
-  append_relaid(steps, proposal, places_of(problem, slices, 0));
+  append_relayout(steps, proposal, places_of(problem, slices, 0));
   if (!copies.others.empty())
     others.push_back(copies_step(copies.others, copies.engine, proposal.first().kernel.tile));
   std::move(proposal.steps.begin() + 1, proposal.steps.end(), std::back_inserter(others));
   const Proposal other = Proposal(std::move(others), 0);
   for (std::int64_t i = 1; i < slices.count; ++i)
-    append_relaid(steps, other, places_of(problem, slices, i));
+    append_relayout(steps, other, places_of(problem, slices, i));
   proposal.steps = std::move(steps);
 }
 

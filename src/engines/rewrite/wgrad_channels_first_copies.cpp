@@ -51,10 +51,10 @@ Refusal refusal(const ConvolutionProblem& problem) {
 }
 
 // The copy counts places of an image as its channels, and channels as its pixels.
-RelaidTensor turned(const ConvolutionProblem& problem, const std::vector<Operand>& operands,
-                    const Operand& operand) {
-  RelaidTensor tensor = relaid_tensor(problem, operands, operand.name);
-  tensor.order = RelaidTensor::Order::planes;
+RelayoutTensor turned(const ConvolutionProblem& problem, const std::vector<Operand>& operands,
+                      const Operand& operand) {
+  RelayoutTensor tensor = relayout_tensor(problem, operands, operand.name);
+  tensor.order = RelayoutTensor::Order::planes;
   tensor.channels = pixels_of(operand.dims);
   tensor.copied_channels = round_up(tensor.channels, vector);
   const Dims& strides = operand.strides;
@@ -82,10 +82,10 @@ Dims channels_first(const Dims& dims) {
 // Any engine might choose copies with channels last, and these copies with channels first again.
 constexpr const char* only_engine = "wgrad_depthwise_fma";
 
-std::variant<RelaidProblem, Refusal> channels_first_problem(const ConvolutionProblem& problem,
-                                                            const InnerChoice& inner) {
+std::variant<RelayoutProblem, Refusal> channels_first_problem(const ConvolutionProblem& problem,
+                                                              const InnerChoice& inner) {
   if (auto refused = refusal(problem)) return refused;
-  RelaidProblem out;
+  RelayoutProblem out;
   out.inner = problem;
   out.engine = only_engine;
   out.inner.x_strides = channels_first(problem.x_dims());
@@ -105,13 +105,14 @@ bool WgradChannelsFirstCopies::is_for(const Problem& problem) const {
          std::get<ConvolutionProblem>(problem).groups > 1;
 }
 
-std::span<const RelayoutRewrite::Terms> WgradChannelsFirstCopies::all_terms() const {
-  static constexpr Terms all[] = {{most_workspace, false}, {least_relaid_budget, false}};
+std::span<const RelayoutVariant> WgradChannelsFirstCopies::variants() const {
+  static constexpr RelayoutVariant all[] = {{most_workspace, false},
+                                            {least_relayout_budget, false}};
   return all;
 }
 
-std::variant<RelaidProblem, Refusal> WgradChannelsFirstCopies::relaid(
-    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms&) const {
+std::variant<RelayoutProblem, Refusal> WgradChannelsFirstCopies::relayout(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const RelayoutVariant&) const {
   return channels_first_problem(problem, inner);
 }
 

@@ -17,10 +17,10 @@ class WgradChannelsFirstCopies final : public WgradChannelsLastCopies {
   bool is_for(const Problem& problem) const override;
 
  protected:
-  std::span<const Terms> all_terms() const override;
-  std::variant<RelaidProblem, Refusal> relaid(const ConvolutionProblem& problem,
-                                              const InnerChoice& inner,
-                                              const Terms& terms) const override;
+  std::span<const RelayoutVariant> variants() const override;
+  std::variant<RelayoutProblem, Refusal> relayout(const ConvolutionProblem& problem,
+                                                  const InnerChoice& inner,
+                                                  const RelayoutVariant& variant) const override;
 };
 
 }  // namespace kiln

@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-using Made = RelayoutRewrite::Made;
+using Result = RelayoutRewrite::Result;
 
 std::size_t sums_bytes(const ConvolutionProblem& problem) {
   return static_cast<std::size_t>(problem.out_channels * problem.group_in() * problem.taps()) *
@@ -71,13 +71,13 @@ void append_finish(std::vector<Step>& steps, const Finish& finish, const InnerCh
   Proposal proposal = inner.choose(finish.transform, {});
   for (LaunchSpec::Patch& patch : proposal.first().launch.patches)
     if (patch.hole == LaunchSpec::Hole::operand) patch.operand = patch.operand == 0 ? 0 : dw;
-  append_relaid(steps, std::move(proposal), {.operands = {{.in_workspace = true}, {}, {}}});
+  append_relayout(steps, std::move(proposal), {.operands = {{.in_workspace = true}, {}, {}}});
 }
 
-std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
+std::vector<const char*> copied_of(const RelayoutProblem& problem, bool sums) {
   constexpr const char* names[] = {"x", "dy"};
   std::vector<const char*> copied;
-  for (const RelaidTensor& tensor : problem.tensors) copied.push_back(names[tensor.operand]);
+  for (const RelayoutTensor& tensor : problem.tensors) copied.push_back(names[tensor.operand]);
   if (sums)
     copied.push_back("dw");
   else if (!problem.once.empty() && !problem.padded)
@@ -87,22 +87,23 @@ std::vector<const char*> copied_of(const RelaidProblem& problem, bool sums) {
 
 // The copies that precede chunk `number`. The first chunk's include a padded dw, because beta may
 // scale it.
-std::vector<RelaidMove> moves_of(const RelaidProblem& problem, const RelaidLayout& layout,
-                                 std::int64_t number) {
-  const RelaidChunk chunk = chunk_of(layout, number);
-  std::vector<RelaidMove> moves;
-  for (const RelaidTensor& tensor : problem.tensors)
-    if (!tensor.kept) moves.push_back({.tensor = &tensor, .in = problem.range(tensor, chunk)});
+std::vector<RelayoutMove> moves_of(const RelayoutProblem& problem, const ChunkLayout& layout,
+                                   std::int64_t number) {
+  const RelayoutChunk chunk = chunk_of(layout, number);
+  std::vector<RelayoutMove> moves;
+  for (const RelayoutTensor& tensor : problem.tensors)
+    if (!tensor.already_copied)
+      moves.push_back({.tensor = &tensor, .in = problem.range(tensor, chunk)});
   if (number == 0)
-    for (const RelaidTensor& dw : problem.once)
+    for (const RelayoutTensor& dw : problem.once)
       moves.push_back({.tensor = &dw, .in = whole_images(dw, dw.images), .beta_only = true});
   return moves;
 }
 
 // The copies that follow the last chunk: a padded dw goes back to the caller's tensor.
-std::vector<RelaidMove> results_of(const RelaidProblem& problem) {
-  std::vector<RelaidMove> moves;
-  for (const RelaidTensor& dw : problem.once)
+std::vector<RelayoutMove> results_of(const RelayoutProblem& problem) {
+  std::vector<RelayoutMove> moves;
+  for (const RelayoutTensor& dw : problem.once)
     moves.push_back({.tensor = &dw, .out = whole_images(dw, dw.images)});
   return moves;
 }
@@ -113,16 +114,16 @@ struct Named {
   std::string tile{};
 };
 
-void append_copies(std::vector<Step>& steps, std::span<const RelaidMove> moves,
+void append_copies(std::vector<Step>& steps, std::span<const RelayoutMove> moves,
                    const Named& named) {
   if (!moves.empty()) steps.push_back(copies_step(moves, named.engine, named.tile));
 }
 
 // The time of all chunks' copies and of those after the last chunk.
-double all_copies_seconds(const RelaidProblem& problem, const RelaidLayout& layout,
+double all_copies_seconds(const RelayoutProblem& problem, const ChunkLayout& layout,
                           const DeviceDescription& device) {
   double seconds = 0;
-  const auto add = [&](std::span<const RelaidMove> moves, std::int64_t count) {
+  const auto add = [&](std::span<const RelayoutMove> moves, std::int64_t count) {
     if (!moves.empty()) seconds += static_cast<double>(count) * copies_seconds(moves, device);
   };
   for (const auto& [number, count] : alike_chunks(layout))
@@ -139,62 +140,63 @@ constexpr double adding_seconds = 1.5e-5;
 
 // Chunks that any engine computes. With `finish`, they add up f32 sums in the workspace, and that
 // step scales and stores them; otherwise they add to dw or to its padded copy.
-Made in_chunks(RelaidProblem& relaid, const RelaidDivision& division,
-               const std::optional<Finish>& finish, std::size_t budget, const InnerChoice& inner,
-               const char* engine, bool with_steps) {
+Result in_chunks(RelayoutProblem& relayout, const ChunkDivision& division,
+                 const std::optional<Finish>& finish, std::size_t budget, const InnerChoice& inner,
+                 const char* engine, bool with_steps) {
   const bool sums = finish.has_value();
-  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, division);
-  ConvolutionProblem inner_problem = relaid.inner;
+  const ChunkLayout layout = lay_copies(relayout, sums ? sums_bytes(relayout.inner) : 0, division);
+  ConvolutionProblem inner_problem = relayout.inner;
   if (sums) {
     inner_problem.w_type = KILN_DATA_FLOAT;
     inner_problem.w_strides = dense_operand_strides(KILN_TENSOR_NHWC, inner_problem.w_dims());
   }
-  Made made;
+  Result result;
   std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
   Named named{engine};
-  ChunkChoices choices(inner_problem, relaid.cut, budget - layout.workspace, inner, relaid.engine);
+  ChunkChoices choices(inner_problem, relayout.cut, budget - layout.workspace, inner,
+                       relayout.engine);
   for (const auto& [number, count] : alike_chunks(layout)) {
-    const RelaidChunk chunk = chunk_of(layout, number);
-    made.seconds +=
+    const RelayoutChunk chunk = chunk_of(layout, number);
+    result.seconds +=
         static_cast<double>(count) * (choices.seconds(chunk) + (number > 0 ? adding_seconds : 0));
     own = std::max(own, choices.workspace(chunk));
   }
-  made.seconds += all_copies_seconds(relaid, layout, inner.device());
+  result.seconds += all_copies_seconds(relayout, layout, inner.device());
   if (with_steps)
-    named.tile = relaid_tile(relaid, layout, copied_of(relaid, sums),
-                             choices.proposal(chunk_of(layout, 0)), budget);
+    named.tile = relayout_tile(relayout, layout, copied_of(relayout, sums),
+                               choices.proposal(chunk_of(layout, 0)), budget);
   for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
-    append_copies(steps, moves_of(relaid, layout, i), named);
+    append_copies(steps, moves_of(relayout, layout, i), named);
     std::vector<Step> products;
-    RelaidPlaces places = places_of(relaid, layout, i);
+    RelayoutPlaces places = places_of(relayout, layout, i);
     if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
-    append_relaid(products, choices.proposal(chunk_of(layout, i)), places);
+    append_relayout(products, choices.proposal(chunk_of(layout, i)), places);
     if (sums) set_scalar(products, LaunchSpec::Hole::alpha, 1);
     if (sums || i > 0) set_scalar(products, LaunchSpec::Hole::beta, i > 0 ? 1 : 0);
     std::move(products.begin(), products.end(), std::back_inserter(steps));
   }
   if (finish) {
-    made.seconds += finish->seconds;
+    result.seconds += finish->seconds;
     if (with_steps) append_finish(steps, *finish, inner);
   }
-  if (with_steps) append_copies(steps, results_of(relaid), named);
-  made.seconds *= margin_of(layout);
-  if (with_steps) made.proposal = Proposal(std::move(steps), 0);
-  made.proposal.workspace = layout.workspace + own;
-  return made;
+  if (with_steps) append_copies(steps, results_of(relayout), named);
+  result.seconds *= margin_of(layout);
+  if (with_steps) result.proposal = Proposal(std::move(steps), 0);
+  result.proposal.workspace = layout.workspace + own;
+  return result;
 }
 
 // Chunks of an engine that continues sums. Its blocks' sums stay in the workspace from chunk to
 // chunk, and only the last chunk is followed by the step that adds them up and stores dw. None if
 // no such engine takes the chunks, if no tile's sums fit into the workspace, or if the last chunk
 // is too small for as many blocks.
-std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivision& division,
-                                        std::size_t budget, const InnerChoice& inner,
-                                        const char* engine_name, bool with_steps) {
-  const RelaidLayout layout = lay_copies(relaid, 0, division);
+std::optional<Result> in_continued_chunks(RelayoutProblem& relayout, const ChunkDivision& division,
+                                          std::size_t budget, const InnerChoice& inner,
+                                          const char* engine_name, bool with_steps) {
+  const ChunkLayout layout = lay_copies(relayout, 0, division);
   const auto part = [&](std::int64_t number) {
-    return part_of(relaid.inner, relaid.cut, chunk_of(layout, number));
+    return part_of(relayout.inner, relayout.cut, chunk_of(layout, number));
   };
   const ConvolutionProblem first = part(0), last = part(layout.chunks - 1);
   // A block of the first chunk has at least four steps, and one of the last has to have one.
@@ -203,42 +205,42 @@ std::optional<Made> in_continued_chunks(RelaidProblem& relaid, const RelaidDivis
   if (!found) return std::nullopt;
   const auto& [engine, candidate] = *found;
 
-  Made made;
+  Result result;
   std::vector<Step> steps;
   Named named{engine_name};
-  made.seconds =
+  result.seconds =
       static_cast<double>(layout.chunks) * (candidate.seconds - candidate.finish_seconds) +
-      candidate.finish_seconds + all_copies_seconds(relaid, layout, inner.device());
-  made.seconds *= margin_of(layout);
+      candidate.finish_seconds + all_copies_seconds(relayout, layout, inner.device());
+  result.seconds *= margin_of(layout);
   Proposal of_size;  // of the chunk before, which most chunks are as large as
-  RelaidChunk size{};
+  RelayoutChunk size{};
   for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
-    const RelaidChunk chunk = chunk_of(layout, i);
+    const RelayoutChunk chunk = chunk_of(layout, i);
     if (chunk.images != size.images || chunk.rows != size.rows)
       of_size = engine->make(part(i), inner.device(), candidate);
     size = chunk;
     if (i == 0)
-      named.tile = relaid_tile(relaid, layout, copied_of(relaid, false), of_size, budget) +
+      named.tile = relayout_tile(relayout, layout, copied_of(relayout, false), of_size, budget) +
                    ", sums of all images";
-    append_copies(steps, moves_of(relaid, layout, i), named);
+    append_copies(steps, moves_of(relayout, layout, i), named);
     Proposal products = of_size;
     if (i > 0) engine->continue_sums()(products.first());
     if (i + 1 < layout.chunks) products.steps.resize(1);
-    append_relaid(steps, std::move(products), places_of(relaid, layout, i));
+    append_relayout(steps, std::move(products), places_of(relayout, layout, i));
   }
-  if (with_steps) append_copies(steps, results_of(relaid), named);
-  if (with_steps) made.proposal = Proposal(std::move(steps), 0);
-  made.proposal.workspace = layout.workspace + candidate.workspace;
-  return made;
+  if (with_steps) append_copies(steps, results_of(relayout), named);
+  if (with_steps) result.proposal = Proposal(std::move(steps), 0);
+  result.proposal.workspace = layout.workspace + candidate.workspace;
+  return result;
 }
 
 }  // namespace
 
 bool WgradChannelsLastCopies::is_for(const Problem& problem) const { return is_wgrad(problem); }
 
-std::span<const RelayoutRewrite::Terms> WgradChannelsLastCopies::all_terms() const {
+std::span<const RelayoutVariant> WgradChannelsLastCopies::variants() const {
   constexpr std::size_t most = most_workspace;
-  static constexpr Terms all[] = {
+  static constexpr RelayoutVariant all[] = {
       {most, false, true},
       {most, false, false},
       {most, true, true},
@@ -251,78 +253,79 @@ std::span<const RelayoutRewrite::Terms> WgradChannelsLastCopies::all_terms() con
       {.budget = most, .copy_results = true, .copy_dy = false, .slices = true},
       {.budget = most, .copy_results = false, .copy_dw = true, .slices = true},
       {.budget = most, .copy_results = false, .copy_dy = false, .copy_dw = true, .slices = true},
-      {least_relaid_budget, false, true}};
+      {least_relayout_budget, false, true}};
   return all;
 }
 
-std::variant<RelaidProblem, Refusal> WgradChannelsLastCopies::relaid(
-    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms) const {
-  return relaid_wgrad(problem, inner.device(), terms.copy_dy,
-                      terms.copy_results ? WgradResult::sums
-                      : terms.copy_dw    ? WgradResult::copied
-                                         : WgradResult::as_it_lies);
+std::variant<RelayoutProblem, Refusal> WgradChannelsLastCopies::relayout(
+    const ConvolutionProblem& problem, const InnerChoice& inner,
+    const RelayoutVariant& variant) const {
+  return relayout_wgrad(problem, inner.device(), variant.copy_dy,
+                        variant.copy_results ? WgradResult::sums
+                        : variant.copy_dw    ? WgradResult::copied
+                                             : WgradResult::as_it_lies);
 }
 
-std::optional<RelayoutRewrite::Made> WgradChannelsLastCopies::in_slices(
-    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
-    const RelaidSlices& slices, Extent extent) const {
+std::optional<RelayoutRewrite::Result> WgradChannelsLastCopies::in_slices(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const RelayoutVariant& variant,
+    const RelayoutSlices& slices, Extent extent) const {
   const ConvolutionProblem slice = slice_of(problem, slices);
-  auto answer = this->relaid(slice, inner, terms);
+  auto answer = this->relayout(slice, inner, variant);
   if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
-  auto& relaid = std::get<RelaidProblem>(answer);
-  relaid.slice = describe(problem, slices);
-  const bool sums = terms.copy_results, with_steps = extent == Extent::steps;
-  const RelaidDivision whole{.chunks = 1};
-  const RelaidLayout layout = lay_copies(relaid, sums ? sums_bytes(relaid.inner) : 0, whole);
-  if (layout.workspace > terms.budget) return std::nullopt;
+  auto& relayout = std::get<RelayoutProblem>(answer);
+  relayout.slice = describe(problem, slices);
+  const bool sums = variant.copy_results, with_steps = extent == Extent::steps;
+  const ChunkDivision whole{.chunks = 1};
+  const ChunkLayout layout = lay_copies(relayout, sums ? sums_bytes(relayout.inner) : 0, whole);
+  if (layout.workspace > variant.budget) return std::nullopt;
   std::optional<Finish> finish;
-  if (sums) finish = finish_of(slice, relaid.inner.group_in(), inner);
-  Made made = in_chunks(relaid, whole, finish, terms.budget, inner, name(), with_steps);
-  const std::vector<RelaidMove> first = moves_of(relaid, layout, 0);
-  for (RelaidTensor& tensor : relaid.tensors)
-    tensor.kept = is_shared(problem, slices, tensor.operand);
-  const std::vector<RelaidMove> others = moves_of(relaid, layout, 0);
-  repeat_slices(made.proposal, made.seconds, problem, slices, {first, others, name()},
+  if (sums) finish = finish_of(slice, relayout.inner.group_in(), inner);
+  Result result = in_chunks(relayout, whole, finish, variant.budget, inner, name(), with_steps);
+  const std::vector<RelayoutMove> first = moves_of(relayout, layout, 0);
+  for (RelayoutTensor& tensor : relayout.tensors)
+    tensor.already_copied = is_shared(problem, slices, tensor.operand);
+  const std::vector<RelayoutMove> others = moves_of(relayout, layout, 0);
+  repeat_slices(result.proposal, result.seconds, problem, slices, {first, others, name()},
                 inner.device());
-  return made;
+  return result;
 }
 
-std::variant<RelayoutRewrite::Made, Refusal> WgradChannelsLastCopies::work_out(
-    const ConvolutionProblem& problem, const InnerChoice& inner, const Terms& terms,
+std::variant<RelayoutRewrite::Result, Refusal> WgradChannelsLastCopies::estimate_or_build(
+    const ConvolutionProblem& problem, const InnerChoice& inner, const RelayoutVariant& variant,
     Extent extent) const {
-  const bool sums = terms.copy_results;
+  const bool sums = variant.copy_results;
   if (sums && !tap_stride(problem))
     return Refusal{
         "the depth, height and width strides of dw are not one stride times the taps inside, as in "
         "channels-first and channels-last layout"};
-  auto answer = this->relaid(problem, inner, terms);
+  auto answer = this->relayout(problem, inner, variant);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
-  auto& relaid = std::get<RelaidProblem>(answer);
-  auto divisions = divisions_of(relaid, sums ? sums_bytes(relaid.inner) : 0, terms.budget);
-  auto* const chunks = std::get_if<std::vector<RelaidDivision>>(&divisions);
-  if (terms.slices) {
+  auto& relayout = std::get<RelayoutProblem>(answer);
+  auto divisions = divisions_of(relayout, sums ? sums_bytes(relayout.inner) : 0, variant.budget);
+  auto* const chunks = std::get_if<std::vector<ChunkDivision>>(&divisions);
+  if (variant.slices) {
     if (chunks == nullptr || chunks->front().chunks != 1)
-      return sliced(problem, inner, terms, extent);
+      return sliced(problem, inner, variant, extent);
     return Refusal{"the copies of all images fit into the workspace without slices"};
   }
   if (chunks == nullptr) return std::move(std::get<Refusal>(divisions));
   std::optional<Finish> finish;
-  if (sums) finish = finish_of(problem, relaid.inner.group_in(), inner);
-  std::optional<Made> best;
-  RelaidDivision best_division;
+  if (sums) finish = finish_of(problem, relayout.inner.group_in(), inner);
+  std::optional<Result> best;
+  ChunkDivision best_division;
   bool best_continued = false;
-  const auto in = [&](const RelaidDivision& division, bool continued,
-                      bool with_steps) -> std::optional<Made> {
+  const auto in = [&](const ChunkDivision& division, bool continued,
+                      bool with_steps) -> std::optional<Result> {
     if (continued)
-      return in_continued_chunks(relaid, division, terms.budget, inner, name(), with_steps);
-    return in_chunks(relaid, division, finish, terms.budget, inner, name(), with_steps);
+      return in_continued_chunks(relayout, division, variant.budget, inner, name(), with_steps);
+    return in_chunks(relayout, division, finish, variant.budget, inner, name(), with_steps);
   };
-  const auto add = [&](const RelaidDivision& division, bool continued) {
-    auto made = in(division, continued, false);
-    if (made && (!best || made->seconds < best->seconds))
-      best = std::move(made), best_division = division, best_continued = continued;
+  const auto add = [&](const ChunkDivision& division, bool continued) {
+    auto result = in(division, continued, false);
+    if (result && (!best || result->seconds < best->seconds))
+      best = std::move(result), best_division = division, best_continued = continued;
   };
-  for (const RelaidDivision& division : *chunks) {
+  for (const ChunkDivision& division : *chunks) {
     // Sums of several chunks must not be rounded to 16 bits after each.
     if (sums || division.chunks == 1 || problem.w_type == KILN_DATA_FLOAT) add(division, false);
     if (!sums) add(division, true);

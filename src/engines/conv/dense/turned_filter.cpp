@@ -12,9 +12,9 @@ namespace kiln {
 namespace {
 
 // The filter seen as one image: its channels are the filters, its pixels the elements of a filter.
-RelaidTensor filter_tensor(const ConvolutionProblem& problem) {
+RelayoutTensor filter_tensor(const ConvolutionProblem& problem) {
   constexpr std::uint8_t w = 0;  // its index among the operands of a data gradient
-  RelaidTensor tensor;
+  RelayoutTensor tensor;
   tensor.operand = w;
   tensor.type = problem.type();
   tensor.images = tensor.copied_images = 1;
@@ -37,8 +37,8 @@ bool is_line(const ConvolutionProblem& problem) {
   return true;
 }
 
-std::array<RelaidMove, 1> moves_of(const RelaidTensor& filter) {
-  return {RelaidMove{.tensor = &filter, .in = whole_images(filter, 1)}};
+std::array<RelayoutMove, 1> moves_of(const RelayoutTensor& filter) {
+  return {RelayoutMove{.tensor = &filter, .in = whole_images(filter, 1)}};
 }
 
 }  // namespace
@@ -81,13 +81,13 @@ ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem) {
 
 Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem) {
   if (!turns_filter(problem) || second.first().launch.empty) return second;
-  const RelaidTensor filter = filter_tensor(problem);
-  RelaidPlaces places;
+  const RelayoutTensor filter = filter_tensor(problem);
+  RelayoutPlaces places;
   places.operands.resize(operands_of(problem).size());
   places.operands[filter.operand].in_workspace = true;
   std::vector<Step> steps{
       copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile)};
-  append_relaid(steps, std::move(second), places);
+  append_relayout(steps, std::move(second), places);
   return {std::move(steps), filter.image_bytes()};
 }
 

@@ -25,14 +25,14 @@ struct PixelRun {
   std::int64_t before, there;  // pixels of the copy, or of the caller's image if these are walked
   std::int64_t pixels;         // to walk of an image
 };
-PixelRun run_of(const RelaidTensor& tensor, const RelaidRange& range) {
+PixelRun run_of(const RelayoutTensor& tensor, const RelayoutRange& range) {
   const std::size_t cut = tensor.cut;
   std::int64_t row = 1, plane_row = 1;  // pixels of a row of the copy, of the tensor
   for (std::size_t i = cut + 1; i < 3; ++i) row *= tensor.copied[i], plane_row *= tensor.plane[i];
   const std::int64_t begin = std::max<std::int64_t>(range.row, 0),
                      end = std::min(range.row + range.rows, tensor.copied[cut]),
                      first = begin * tensor.stride[cut] * plane_row;
-  if (tensor.pixels == RelaidTensor::Pixels::spread) {
+  if (tensor.pixels == RelayoutTensor::Pixels::spread) {
     const std::int64_t pixels =
         std::min(end * tensor.stride[cut], tensor.plane[cut]) * plane_row - first;
     return {first, 0, pixels, pixels};
@@ -55,8 +55,8 @@ int tile_log(std::int64_t pixels, std::int64_t channels, std::int64_t tile) {
 unsigned number(std::int64_t value) { return static_cast<unsigned>(value); }
 
 // Sets the tiles, pixels x channels, of a tensor whose channels' pixels are contiguous.
-void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
-  using Pixels = RelaidTensor::Pixels;
+void set_planes(ChannelsLastCopy& copy, const RelayoutTensor& tensor) {
+  using Pixels = RelayoutTensor::Pixels;
   copy.walk = tensor.pixels == Pixels::spread   ? WALK_SPREAD
               : tensor.pixels == Pixels::picked ? WALK_PICKED
                                                 : WALK_ALIKE;
@@ -75,7 +75,7 @@ void set_planes(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
 
 // Sets the tiles of a tensor whose channels are contiguous. If a pixel of the copy is no multiple
 // of 16 bytes either (only filters are added, no channels), all pixels count as one row.
-void set_rows(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
+void set_rows(ChannelsLastCopy& copy, const RelayoutTensor& tensor) {
   const auto element = static_cast<std::int64_t>(size_of(tensor.type));
   copy.walk = WALK_ROWS;
   copy.out_pixels *= copy.out_images;
@@ -93,13 +93,13 @@ void set_rows(ChannelsLastCopy& copy, const RelaidTensor& tensor) {
 }
 
 // The element of the caller's tensor at which a range begins, or its first row that the tensor has.
-std::int64_t first_element(const RelaidTensor& tensor, const RelaidRange& range) {
-  const std::int64_t pixel = tensor.order == RelaidTensor::Order::rows ? tensor.channels : 1;
+std::int64_t first_element(const RelayoutTensor& tensor, const RelayoutRange& range) {
+  const std::int64_t pixel = tensor.order == RelayoutTensor::Order::rows ? tensor.channels : 1;
   return range.first * tensor.image_stride + run_of(tensor, range).first * pixel;
 }
 
-ChannelsLastCopy copy_of(const RelaidMove& move) {
-  const RelaidTensor& tensor = *move.tensor;
+ChannelsLastCopy copy_of(const RelayoutMove& move) {
+  const RelayoutTensor& tensor = *move.tensor;
   ChannelsLastCopy copy{};
   copy.image = tensor.image_stride;
   copy.channel = tensor.channel_stride;
@@ -116,7 +116,7 @@ ChannelsLastCopy copy_of(const RelaidMove& move) {
   copy.channels = number(tensor.channels);
   copy.last_channels = number(tensor.copied_channels);
   copy.last_pixels = number(count(tensor.copied));
-  if (tensor.order == RelaidTensor::Order::rows)
+  if (tensor.order == RelayoutTensor::Order::rows)
     set_rows(copy, tensor);
   else
     set_planes(copy, tensor);
@@ -134,14 +134,14 @@ void put_first(LaunchSpec& launch, std::size_t offset, std::int64_t first) {
 
 }  // namespace
 
-std::size_t RelaidTensor::row_bytes() const {
+std::size_t RelayoutTensor::row_bytes() const {
   std::int64_t elements = copied_channels;
   for (std::size_t i = 0; i < 3; ++i)
     if (i != cut) elements *= copied[i];
   return static_cast<std::size_t>(elements) * size_of(type);
 }
 
-Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
+Step copies_step(std::span<const RelayoutMove> moves, const std::string& engine,
                  const std::string& tile) {
   Step step;
   KernelSpec& spec = step.kernel;
@@ -167,7 +167,7 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
   launch.shape.shared_memory = shared_bytes;
   using Hole = LaunchSpec::Hole;
   for (std::size_t i = 0; i < moves.size(); ++i) {
-    const RelaidTensor& tensor = *moves[i].tensor;
+    const RelayoutTensor& tensor = *moves[i].tensor;
     const auto add = [&](Hole hole, std::size_t field, std::int64_t first) {
       const std::size_t offset =
           offsetof(ChannelsLastParams, copies) + i * sizeof(ChannelsLastCopy) + field;
@@ -185,14 +185,14 @@ Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
   return step;
 }
 
-double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription& device) {
+double copies_seconds(std::span<const RelayoutMove> moves, const DeviceDescription& device) {
   // The caller's tensor is in memory, the copy in the L2 cache. By an H200's times: the share of
   // memory's rate that is reached, L2's rate relative to memory's, and seconds until all
   // multiprocessors copy.
   constexpr double memory_share = 0.65, cache_share = 1.3, ramp = 1.5e-6;
   double memory = 0, copies = 0;
-  for (const RelaidMove& move : moves) {
-    const RelaidTensor& tensor = *move.tensor;
+  for (const RelayoutMove& move : moves) {
+    const RelayoutTensor& tensor = *move.tensor;
     const auto pixel =
         static_cast<double>(tensor.channels) * static_cast<double>(size_of(tensor.type));
     if (!move.beta_only) {
@@ -209,14 +209,14 @@ double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription
          std::max(memory / (rate * memory_share), (memory + copies) / (rate * cache_share));
 }
 
-void append_relaid(std::vector<Step>& steps, Proposal proposal, const RelaidPlaces& places) {
+void append_relayout(std::vector<Step>& steps, Proposal proposal, const RelayoutPlaces& places) {
   const auto place = [&](Step step) {
     using Hole = LaunchSpec::Hole;
     for (LaunchSpec::Patch& patch : step.launch.patches)
       if (patch.hole == Hole::workspace) {
         put_first(step.launch, patch.offset, places.workspace);
       } else if (patch.hole == Hole::operand) {
-        const RelaidPlaces::Place& to = places.operands[patch.operand];
+        const RelayoutPlaces::Place& to = places.operands[patch.operand];
         put_first(step.launch, patch.offset, to.first);
         if (to.in_workspace) patch.hole = Hole::workspace;
       }
@@ -224,7 +224,7 @@ void append_relaid(std::vector<Step>& steps, Proposal proposal, const RelaidPlac
       if (map.operand == LaunchSpec::Map::workspace) {
         map.first += places.workspace;
       } else {
-        const RelaidPlaces::Place& to = places.operands[map.operand];
+        const RelayoutPlaces::Place& to = places.operands[map.operand];
         map.first += to.first;
         if (to.in_workspace) map.operand = LaunchSpec::Map::workspace;
       }

@@ -16,7 +16,7 @@ namespace kiln {
 
 // A caller's tensor and its copy, which is [image][pixel][channel] without gaps. A filter's images
 // are its output channels, its pixels the taps.
-struct RelaidTensor {
+struct RelayoutTensor {
   // What the convolution uses it for: x or dy, a filter or bias, z, or the result.
   enum class Role { source, constant, residual, result };
   // What is contiguous in the caller's tensor: the pixels of a channel, or all channels of all
@@ -42,7 +42,7 @@ struct RelaidTensor {
   Spatial stride{1, 1, 1};  // pixels of the plane from one pixel of the copy to the next
   std::size_t cut = 0;      // dimension along which an image may be cut into rows
   std::size_t first = 0;    // byte of the workspace at which the copy begins
-  bool kept = false;        // the copy is there already
+  bool already_copied = false;
 
   std::size_t row_bytes() const;  // of one row of an image of the copy
   std::size_t image_bytes() const { return row_bytes() * static_cast<std::size_t>(copied[cut]); }
@@ -50,39 +50,39 @@ struct RelaidTensor {
 };
 
 // Images of a tensor, or rows of one image.
-struct RelaidRange {
+struct RelayoutRange {
   std::int64_t first = 0, images = 0;
-  // Rows of the copy along RelaidTensor::cut: all of them, or of one image a range that may begin
+  // Rows of the copy along RelayoutTensor::cut: all of them, or of one image a range that may begin
   // before row 0 and end after the last row. Rows that the tensor lacks are zeros in the copy.
   std::int64_t row = 0, rows = 0;
 
-  std::size_t bytes(const RelaidTensor& tensor) const {  // of the copy
+  std::size_t bytes(const RelayoutTensor& tensor) const {  // of the copy
     return tensor.row_bytes() * static_cast<std::size_t>(images * rows);
   }
 };
 // Whole images of a tensor, or of its copy, which may have more.
-inline RelaidRange whole_images(const RelaidTensor& tensor, std::int64_t images) {
+inline RelayoutRange whole_images(const RelayoutTensor& tensor, std::int64_t images) {
   return {.images = images, .rows = tensor.copied[tensor.cut]};
 }
 
 // What one launch does with a tensor: it copies a range of the copy out to the caller's tensor,
 // then another one from there into the copy. With beta_only it copies it in only if beta is not 0.
-struct RelaidMove {
-  const RelaidTensor* tensor;
-  RelaidRange out{}, in{};
+struct RelayoutMove {
+  const RelayoutTensor* tensor;
+  RelayoutRange out{}, in{};
   bool beta_only = false;
 };
 
-inline constexpr std::size_t most_relaid_moves = 4;
-// A launch with 1 to most_relaid_moves moves of tensors of one type. engine, tile: names of the
+inline constexpr std::size_t most_relayout_moves = 4;
+// A launch with 1 to most_relayout_moves moves of tensors of one type. engine, tile: names of the
 // kernel for people.
-Step copies_step(std::span<const RelaidMove> moves, const std::string& engine,
+Step copies_step(std::span<const RelayoutMove> moves, const std::string& engine,
                  const std::string& tile);
 // The estimated time of such a launch with beta 0.
-double copies_seconds(std::span<const RelaidMove> moves, const DeviceDescription& device);
+double copies_seconds(std::span<const RelayoutMove> moves, const DeviceDescription& device);
 
 // Where the operands of the copies' problem are when the caller's problem is executed.
-struct RelaidPlaces {
+struct RelayoutPlaces {
   struct Place {
     bool in_workspace = false;
     std::int64_t first = 0;  // byte of the workspace, or of the caller's tensor
@@ -91,7 +91,7 @@ struct RelaidPlaces {
   std::int64_t workspace = 0;  // byte at which the inner proposal's own workspace begins
 };
 // Appends the steps of a proposal for the copies' problem, with addresses changed to these places.
-void append_relaid(std::vector<Step>& steps, Proposal proposal, const RelaidPlaces& places);
+void append_relayout(std::vector<Step>& steps, Proposal proposal, const RelayoutPlaces& places);
 // Replaces alpha or beta of an execution by a fixed value.
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value);
 

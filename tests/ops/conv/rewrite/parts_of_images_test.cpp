@@ -4,7 +4,7 @@
 #include <iterator>
 #include <limits>
 
-#include "ops/conv/relaid/relaid_case.hpp"
+#include "ops/conv/rewrite/rewrite_case.hpp"
 
 namespace {
 

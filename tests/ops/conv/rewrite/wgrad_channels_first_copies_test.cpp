@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/conv/relaid/relaid_case.hpp"
+#include "ops/conv/rewrite/rewrite_case.hpp"
 
 namespace {
 
@@ -28,7 +28,7 @@ void check_copies_first(const OperationCase& item, std::size_t budget) {
   const auto* refusal = std::get_if<Refusal>(&answer);
   BOOST_TEST_REQUIRE((refusal == nullptr), text_of(item.problem)
                                                << ": " << (refusal ? refusal->reason : ""));
-  const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
+  const Proposal& proposal = std::get<RelayoutRewrite::Result>(answer).proposal;
   BOOST_TEST(proposal.workspace <= budget);
   const std::string fault = item.exact_fault(run_proposal(item, proposal));
   BOOST_TEST(fault.empty(), text_of(item.problem) << ", " << proposal.first().kernel.tile << ", "

@@ -1,4 +1,4 @@
-#include "engines/rewrite/relaid_problem.hpp"
+#include "engines/rewrite/relayout_problem.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int64_t alignment = 16;  // bytes, of every operand
 
-void pick(RelaidTensor& tensor, const ConvolutionProblem& problem, RelaidTensor::Pixels pixels) {
+void pick(RelayoutTensor& tensor, const ConvolutionProblem& problem,
+          RelayoutTensor::Pixels pixels) {
   tensor.pixels = pixels;
   tensor.copied = problem.out;
   tensor.stride = problem.stride;
@@ -50,7 +51,7 @@ Refusal refusal(const ConvolutionProblem& problem, const DeviceDescription& devi
     return cat("the alignment is ", problem.alignment, " bytes; expected ", alignment,
                ", in which copies are made");
   const std::vector<Operand> operands = operands_of(problem);
-  const RelaidTensor read = relaid_tensor(problem, operands, read_name(problem));
+  const RelayoutTensor read = relayout_tensor(problem, operands, read_name(problem));
   // The copy would be identical to the tensor, and the inner problem to this one.
   if (read.channels == 1)
     return cat(read_name(problem),
@@ -65,7 +66,7 @@ Refusal refusal(const ConvolutionProblem& problem, const DeviceDescription& devi
     if (operand.name == std::string_view("bias") || operand.name == std::string_view("w") ||
         operand.name == std::string_view("dw"))
       continue;
-    const RelaidTensor tensor = relaid_tensor(problem, operands, operand.name);
+    const RelayoutTensor tensor = relayout_tensor(problem, operands, operand.name);
     if (!is_planar(tensor) && !is_padded(tensor)) continue;
     if (auto refused = copy_refusal(operand, tensor)) return refused;
   }
@@ -77,8 +78,8 @@ Dims channels_last(const Dims& dims) { return dense_operand_strides(KILN_TENSOR_
 // The inner problem if x, y and z are copied; the filter is still the caller's. Padding is zeros in
 // both factors of every product, so infinities in other channels cannot turn it into NaN. Padding
 // of results is never copied out.
-RelaidProblem unfiltered(const ConvolutionProblem& problem) {
-  RelaidProblem out;
+RelayoutProblem unfiltered(const ConvolutionProblem& problem) {
+  RelayoutProblem out;
   ConvolutionProblem& inner = out.inner = problem;
   inner.in_channels = padded_channels(problem, problem.in_channels);
   inner.out_channels = padded_channels(problem, problem.out_channels);
@@ -95,7 +96,7 @@ RelaidProblem unfiltered(const ConvolutionProblem& problem) {
 }
 
 // Makes the inner problem use the caller's tensor. Returns the reason why it cannot, or "".
-Refusal leave(RelaidProblem& out, const RelaidTensor& tensor, const Operand& operand) {
+Refusal leave(RelayoutProblem& out, const RelayoutTensor& tensor, const Operand& operand) {
   const std::string_view name = operand.name;
   ConvolutionProblem& inner = out.inner;
   (name == "z"                   ? inner.z_strides
@@ -108,12 +109,13 @@ Refusal leave(RelaidProblem& out, const RelaidTensor& tensor, const Operand& ope
 // Copies the filter with its output channels innermost: it counts as one image that has the output
 // channels as channels, and input channels x taps as pixels. Returns the reason why it cannot, or
 // "".
-Refusal turn_filter(RelaidProblem& out, RelaidTensor filter, const ConvolutionProblem& problem) {
+Refusal turn_filter(RelayoutProblem& out, RelayoutTensor filter,
+                    const ConvolutionProblem& problem) {
   const std::int64_t channels = problem.group_in(), taps = problem.taps();
   if (channels > 1 && problem.w_strides[1] != taps)
     return cat("the channel stride of w is ", problem.w_strides[1], "; expected ", taps,
                ", the taps of a channel");
-  filter.order = RelaidTensor::Order::planes;
+  filter.order = RelayoutTensor::Order::planes;
   filter.images = filter.copied_images = 1;
   filter.channels = problem.out_channels;
   filter.copied_channels = out.inner.out_channels;
@@ -133,9 +135,9 @@ Refusal turn_filter(RelaidProblem& out, RelaidTensor filter, const ConvolutionPr
 }
 
 // Adds the filter to what is copied, if it has to be. Returns the reason why it cannot, or "".
-Refusal add_filter(RelaidProblem& out, const std::vector<Operand>& operands,
+Refusal add_filter(RelayoutProblem& out, const std::vector<Operand>& operands,
                    const ConvolutionProblem& problem) {
-  const RelaidTensor filter = relaid_tensor(problem, operands, "w");
+  const RelayoutTensor filter = relayout_tensor(problem, operands, "w");
   // wgmma reads f32 only with the reduction contiguous, which for data gradients runs over the
   // output channels. The dense engine itself transposes channels-last filters of several taps.
   const bool turned = problem.pass == ConvolutionPass::dgrad && problem.type() == KILN_DATA_FLOAT &&
@@ -150,46 +152,47 @@ Refusal add_filter(RelaidProblem& out, const std::vector<Operand>& operands,
 }
 
 // Copies the bias if the result's copy has more channels, because every channel's bias is read.
-void add_bias(RelaidProblem& out, const std::vector<Operand>& operands,
+void add_bias(RelayoutProblem& out, const std::vector<Operand>& operands,
               const ConvolutionProblem& problem) {
   if (!problem.epilogue.bias || problem.bias_stride == 0) return;
-  const RelaidTensor bias = relaid_tensor(problem, operands, "bias");
+  const RelayoutTensor bias = relayout_tensor(problem, operands, "bias");
   if (!is_padded(bias)) return;
   out.once.push_back(bias);
   out.inner.bias_stride = 1;
 }
 
-void add_cut(RelaidProblem& out) {
+void add_cut(RelayoutProblem& out) {
   out.cut = cut_of(out.inner, out.tensors, out.as_they_lie);
-  for (RelaidTensor& tensor : out.tensors) tensor.cut = out.cut.dim;
+  for (RelayoutTensor& tensor : out.tensors) tensor.cut = out.cut.dim;
 }
 
 }  // namespace
 
-std::size_t RelaidProblem::bytes(const RelaidChunk& chunk) const {
+std::size_t RelayoutProblem::bytes(const RelayoutChunk& chunk) const {
   std::size_t bytes = 0;
-  for (const RelaidTensor& tensor : tensors) bytes += range(tensor, chunk).bytes(tensor);
+  for (const RelayoutTensor& tensor : tensors) bytes += range(tensor, chunk).bytes(tensor);
   return bytes;
 }
 
-std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& problem,
-                                                   const DeviceDescription& device,
-                                                   bool copy_results) {
+std::variant<RelayoutProblem, Refusal> relayout_gather(const ConvolutionProblem& problem,
+                                                       const DeviceDescription& device,
+                                                       bool copy_results) {
   if (auto refused = refusal(problem, device)) return refused;
   const bool dgrad = problem.pass == ConvolutionPass::dgrad, picks = picks_pixels(problem);
   const std::vector<Operand> operands = operands_of(problem);
-  RelaidProblem out = unfiltered(problem);
+  RelayoutProblem out = unfiltered(problem);
   if (auto refused = add_filter(out, operands, problem)) return refused;
   add_bias(out, operands, problem);
   bool has_choice = false;
   for (const char* const name : {read_name(problem), "z", operands.back().name}) {
     if (name == std::string_view("z") && !problem.epilogue.residual) continue;
-    RelaidTensor tensor = relaid_tensor(problem, operands, name);
-    const bool source = tensor.role == RelaidTensor::Role::source;
+    RelayoutTensor tensor = relayout_tensor(problem, operands, name);
+    const bool source = tensor.role == RelayoutTensor::Role::source;
     const bool choice = !source && is_planar(tensor) && !is_padded(tensor);
     has_choice = has_choice || choice;
-    if (picks && source != dgrad && tensor.role != RelaidTensor::Role::residual) {
-      pick(tensor, problem, dgrad ? RelaidTensor::Pixels::spread : RelaidTensor::Pixels::picked);
+    if (picks && source != dgrad && tensor.role != RelayoutTensor::Role::residual) {
+      pick(tensor, problem,
+           dgrad ? RelayoutTensor::Pixels::spread : RelayoutTensor::Pixels::picked);
       if (choice && !copy_results)
         return Refusal{
             "the convolution's stride leaves out pixels of dx, which only a copy of dx sets"};
@@ -206,16 +209,16 @@ std::variant<RelaidProblem, Refusal> relaid_gather(const ConvolutionProblem& pro
   return out;
 }
 
-std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& problem,
-                                                  const DeviceDescription& device, bool copy_dy,
-                                                  WgradResult result) {
+std::variant<RelayoutProblem, Refusal> relayout_wgrad(const ConvolutionProblem& problem,
+                                                      const DeviceDescription& device, bool copy_dy,
+                                                      WgradResult result) {
   if (auto refused = refusal(problem, device)) return refused;
   const std::vector<Operand> operands = operands_of(problem);
-  RelaidProblem out = unfiltered(problem);
+  RelayoutProblem out = unfiltered(problem);
   for (const char* const name : {"x", "dy"}) {
-    RelaidTensor tensor = relaid_tensor(problem, operands, name);
+    RelayoutTensor tensor = relayout_tensor(problem, operands, name);
     const bool of_x = name == std::string_view("x");
-    if (of_x && picks_pixels(problem)) pick(tensor, problem, RelaidTensor::Pixels::picked);
+    if (of_x && picks_pixels(problem)) pick(tensor, problem, RelayoutTensor::Pixels::picked);
     const bool choice = !of_x && is_planar(tensor) && !is_padded(tensor);
     if (!copy_dy && !of_x && !choice)
       return Refusal{"dy already has channels last, so it is not to be copied"};
@@ -228,7 +231,7 @@ std::variant<RelaidProblem, Refusal> relaid_wgrad(const ConvolutionProblem& prob
   add_cut(out);
   const bool copied = result == WgradResult::copied;
   if (result == WgradResult::sums || (!out.padded && !copied)) return out;
-  const RelaidTensor dw = relaid_tensor(problem, operands, "dw");
+  const RelayoutTensor dw = relayout_tensor(problem, operands, "dw");
   if (copied && (is_padded(dw) || !is_planar(dw)))
     return Refusal{is_planar(dw) ? "dw is padded, so it is copied in any case"
                                  : "dw already has channels last, so it is not to be copied"};

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "ops/conv/relaid/relaid_case.hpp"
+#include "ops/conv/rewrite/rewrite_case.hpp"
 
 namespace {
 
@@ -20,20 +20,20 @@ struct Case {
   kilnTensorFormat_t layout = KILN_TENSOR_NCHW;
 };
 
-// The tiles, a line each, of the proposals for slices with these terms, of every number of slices
+// The tiles, a line each, of the proposals for slices of this variant, of every number of slices
 // that some workspace leads to. Each is run and checked.
-std::string check_slices(const OperationCase& item, RelayoutRewrite::Terms terms,
-                         bool exact = true) {
+std::string check_slices(const OperationCase& item, RelayoutVariant variant, bool exact = true) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
   std::set<std::string> seen;
   std::string tiles;
-  for (terms.budget = 2048; terms.budget < most_workspace; terms.budget += terms.budget / 3) {
-    const auto answer = engine_for(problem).propose(problem, chooser(), terms);
+  for (variant.budget = 2048; variant.budget < most_workspace;
+       variant.budget += variant.budget / 3) {
+    const auto answer = engine_for(problem).propose(problem, chooser(), variant);
     if (std::holds_alternative<Refusal>(answer)) continue;
-    const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
+    const Proposal& proposal = std::get<RelayoutRewrite::Result>(answer).proposal;
     const std::string& tile = proposal.first().kernel.tile;
     if (tile.find(" channels of ") == std::string::npos) continue;
-    BOOST_TEST(proposal.workspace <= terms.budget);
+    BOOST_TEST(proposal.workspace <= variant.budget);
     if (!seen.insert(tile.substr(0, tile.find(" for "))).second) continue;
     tiles += tile + "\n";
     const HostTensor got = run_proposal(item, proposal);
@@ -44,7 +44,7 @@ std::string check_slices(const OperationCase& item, RelayoutRewrite::Terms terms
   return tiles;
 }
 
-constexpr RelayoutRewrite::Terms stored{.budget = 0, .copy_results = false, .slices = true},
+constexpr RelayoutVariant stored{.budget = 0, .copy_results = false, .slices = true},
     dy_as_it_lies{.budget = 0, .copy_results = false, .copy_dy = false, .slices = true},
     sums{.budget = 0, .copy_results = true, .slices = true},
     copied{.budget = 0, .copy_results = false, .copy_dw = true, .slices = true};
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(layers) {
   if (!has_warpgroups()) return;
   const struct {
     Case layer;
-    RelayoutRewrite::Terms terms;
+    RelayoutVariant variant;
     const char* sliced;
   } all[] = {
       {{"mb2ic32ih9iw7oc24kh3ph1", f16}, stored, " channels of x "},
@@ -74,14 +74,14 @@ BOOST_AUTO_TEST_CASE(layers) {
       {{"mb2ic32ih9iw7oc13kh3ph1", f16, KILN_TENSOR_NHWC}, sums, " channels of x "},
   };
   std::size_t turn = 0;
-  for (const auto& [layer, terms, sliced] : all) {
+  for (const auto& [layer, variant, sliced] : all) {
     OperationCase item =
         integers_of(problem_in(layer.line, layer.arithmetic, layer.layout, ConvolutionPass::wgrad));
     if (turn++ % 2 == 1) {
       item.scalars = {.alpha = -2, .beta = 3};
       item.fill_integers(7, 2);
     }
-    const std::string tiles = check_slices(item, terms);
+    const std::string tiles = check_slices(item, variant);
     BOOST_TEST(tiles.find(sliced) != std::string::npos, text_of(item.problem) << ": " << tiles);
   }
 }
@@ -153,8 +153,8 @@ BOOST_AUTO_TEST_CASE(copied_results) {
     const auto answer =
         gradients.propose(std::get<ConvolutionProblem>(item.problem), chooser(),
                           {.budget = most_workspace, .copy_results = false, .copy_dw = true});
-    BOOST_REQUIRE(std::holds_alternative<RelayoutRewrite::Made>(answer));
-    const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
+    BOOST_REQUIRE(std::holds_alternative<RelayoutRewrite::Result>(answer));
+    const Proposal& proposal = std::get<RelayoutRewrite::Result>(answer).proposal;
     BOOST_TEST(proposal.first().kernel.tile.find(" and 16-bit dw for ") != std::string::npos);
     BOOST_TEST(item.exact_fault(run_proposal(item, proposal)) == "");
   }

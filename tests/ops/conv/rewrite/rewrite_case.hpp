@@ -48,7 +48,7 @@ inline void check_copies(const OperationCase& item, std::size_t budget, bool exa
       continue;
     }
     ++taken;
-    const auto& [proposal, seconds] = std::get<RelayoutRewrite::Made>(answer);
+    const auto& [proposal, seconds] = std::get<RelayoutRewrite::Result>(answer);
     BOOST_TEST(proposal.workspace <= budget);
     const HostTensor got = run_proposal(item, proposal);
     const std::string fault = exact ? item.exact_fault(got) : item.fault(got);
@@ -78,7 +78,7 @@ inline std::string check_parts(const OperationCase& item, std::size_t more = 0, 
     budget += more * (budget / 8);
     const auto answer = propose();
     if (std::holds_alternative<Refusal>(answer)) continue;
-    const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
+    const Proposal& proposal = std::get<RelayoutRewrite::Result>(answer).proposal;
     if (proposal.first().kernel.tile.find("at a time") == std::string::npos) continue;
     tiles += proposal.first().kernel.tile + "\n";
     BOOST_TEST(proposal.workspace <= budget);

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "ops/conv/relaid/relaid_case.hpp"
+#include "ops/conv/rewrite/rewrite_case.hpp"
 
 namespace {
 
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(all_passes_and_types) {
         const auto* refusal = std::get_if<Refusal>(&answer);
         BOOST_TEST_REQUIRE((refusal == nullptr), text_of(item.problem)
                                                      << ": " << (refusal ? refusal->reason : ""));
-        const Proposal& proposal = std::get<RelayoutRewrite::Made>(answer).proposal;
+        const Proposal& proposal = std::get<RelayoutRewrite::Result>(answer).proposal;
         BOOST_TEST(proposal.workspace <= budget);
         const std::string fault = item.exact_fault(run_proposal(item, proposal));
         BOOST_TEST(fault.empty(), text_of(item.problem)
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(rows_of_a_data_gradient_are_divided) {
   const auto steps = [](const char* line) {
     const auto answer = passes.propose(nhwc(line, f16, ConvolutionPass::dgrad), chooser(),
                                        {.budget = 0, .copy_results = false});
-    return std::get<RelayoutRewrite::Made>(answer).proposal.steps.size();
+    return std::get<RelayoutRewrite::Result>(answer).proposal.steps.size();
   };
   BOOST_TEST(steps("mb2ic3ih32oc40kh8kw16sh8sw16") == 1U);
   BOOST_TEST(steps("mb2ic3ih32oc40kh16sh16") == 2U);
