@@ -4,7 +4,6 @@
 
 #include "core/process/per_process.hpp"
 #include "engines/recent_problems.hpp"
-#include "engines/rewrite/rewrite.hpp"
 
 namespace kiln {
 namespace {
@@ -35,6 +34,20 @@ std::shared_ptr<const Answer> answer_of(std::variant<std::vector<Candidate>, Ref
 }
 
 }  // namespace
+
+std::variant<std::vector<Candidate>, Refusal> ask(const Method& method, const Problem& problem,
+                                                  const InnerChoice& inner) {
+  if (const Engine* const engine = method.engine()) return ask(*engine, problem, inner.device());
+  if (auto refused = result_refusal(method, problem)) return refused;
+  return method.rewrite()->candidates(std::get<ConvolutionProblem>(problem), inner);
+}
+
+Proposal make(const Method& method, const Problem& problem, const InnerChoice& inner,
+              Candidate candidate) {
+  if (const Engine* const engine = method.engine())
+    return engine->make(problem, inner.device(), std::move(candidate));
+  return method.rewrite()->make(std::get<ConvolutionProblem>(problem), inner, candidate);
+}
 
 std::shared_ptr<const Answer> ask_once(const Method& method, const Problem& problem,
                                        const InnerChoice& inner) {

@@ -1,17 +1,27 @@
-// Remembers the recent answers of engines and rewrites for convolutions. A choice asks more than
-// once: at the batch size at which kernels are chosen, at the smallest one that uses them, and for
-// copies of each number of images in a chunk.
+// Asks engines and rewrites, and remembers their recent answers for convolutions. A choice asks
+// more than once: at the batch size at which kernels are chosen, at the smallest one that uses
+// them, and for copies of each number of images in a chunk.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "engines/engine.hpp"
 #include "engines/method.hpp"
+#include "engines/rewrite/rewrite.hpp"
 
 namespace kiln {
+
+// The candidates of an engine or rewrite, or its refusal, on the device of `inner`, which chooses
+// for the problems that a rewrite makes.
+std::variant<std::vector<Candidate>, Refusal> ask(const Method& method, const Problem& problem,
+                                                  const InnerChoice& inner);
+// Writes kernels and launches for one of these candidates.
+Proposal make(const Method& method, const Problem& problem, const InnerChoice& inner,
+              Candidate candidate);
 
 // A candidate. Its proposal is made only if it is chosen.
 struct Estimate {

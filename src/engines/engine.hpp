@@ -79,7 +79,11 @@ class OneKernelEngine : public Engine {
                 Candidate candidate) const final;
 };
 
-// The engine's candidates or its refusal, as ask() of method.hpp.
+// Refuses for an engine or rewrite if the result has another type than the inputs and it does not
+// take mixed types, or if moments of the result or a normalization's gradient are asked for that it
+// does not make.
+Refusal result_refusal(const Method& method, const Problem& problem);
+// The engine's candidates, that refusal or its own.
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,
                                                   const DeviceDescription& device);
 

@@ -4,19 +4,13 @@
 
 #include <span>
 #include <string>
-#include <variant>
-#include <vector>
 
-#include "codegen/kernel_spec.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
 
 class Engine;
-class InnerChoice;
 class Rewrite;
-struct Candidate;
-struct Refusal;
 
 class Method {
  public:
@@ -41,16 +35,6 @@ class Method {
   // choice may take it.
   virtual std::string only_by_name(const Problem&) const { return {}; }
 };
-
-// Its candidates or its refusal, on the device of `inner`, which chooses for the problems that a
-// rewrite makes. Refuses for it if the result has another type than the inputs and it does not take
-// mixed types, or if moments of the result or a normalization's gradient are asked for that it does
-// not make.
-std::variant<std::vector<Candidate>, Refusal> ask(const Method& method, const Problem& problem,
-                                                  const InnerChoice& inner);
-// Writes kernels and launches for one of these candidates.
-Proposal make(const Method& method, const Problem& problem, const InnerChoice& inner,
-              Candidate candidate);
 
 // All engines and rewrites. If estimates are equal, the first of an operation wins.
 std::span<const Method* const> methods();

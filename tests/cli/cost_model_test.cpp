@@ -12,6 +12,7 @@
 #include "cli/operation/read_line.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
+#include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "problem/line/problem_line.hpp"
 #include "support/problem_lists.hpp"

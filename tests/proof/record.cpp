@@ -11,6 +11,7 @@
 #include "cache/hash.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
+#include "engines/answers.hpp"
 #include "engines/engine.hpp"
 #include "engines/stand_in/stand_in.hpp"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "engines/engine.hpp"
 #include "problem/line/problem_line.hpp"

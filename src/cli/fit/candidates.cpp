@@ -7,6 +7,7 @@
 #include "cli/usage_error.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "engines/engine.hpp"
 

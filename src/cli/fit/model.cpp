@@ -7,6 +7,7 @@
 
 #include "cli/fit/constants.hpp"
 #include "cli/tune/outcome.hpp"
+#include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "engines/engine.hpp"
 

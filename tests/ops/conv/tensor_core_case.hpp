@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "engines/answers.hpp"
 #include "engines/choice.hpp"
 #include "engines/engine.hpp"
 #include "forward_case.hpp"
