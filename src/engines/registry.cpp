@@ -18,8 +18,7 @@
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
-#include "engines/conv/halo/halo_nchw.hpp"
-#include "engines/conv/halo/halo_nhwc.hpp"
+#include "engines/conv/halo/mma_recipe.hpp"
 #include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
 #include "engines/conv/recipe/recipe_engine.hpp"
@@ -78,10 +77,10 @@ std::span<const Method* const> methods() {
                                       one<DenseHaloNhwcWgmmaEngine>(),
                                       one(halo_nhwc_wgmma),
                                       one(halo_nchw_wgmma),
-                                      one<HaloNhwcMmaEngine>(),
-                                      one<HaloNhwcWgmmaSwapEngine>(),
-                                      one<HaloNchwMmaEngine>(),
-                                      one<HaloNchwWgmmaSwapEngine>(),
+                                      one(halo_nhwc_mma),
+                                      one(halo_nhwc_wgmma_swap),
+                                      one(halo_nchw_mma),
+                                      one(halo_nchw_wgmma_swap),
                                       one<FewInputChannelsNhwcMmaEngine>(),
                                       one<FewInputChannelsMmaEngine>(),
                                       one<FewInputChannelsWgmmaSwapEngine>(),

@@ -1,14 +1,14 @@
 // The halo engines, each with its layout and the arithmetics that it supports.
 #pragma once
 
-#include "engines/conv/halo/halo_nchw.hpp"
-#include "engines/conv/halo/halo_nhwc.hpp"
+#include "engines/conv/halo/mma_recipe.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "tensor_core_case.hpp"
 
 namespace test {
 
 struct EngineOfLayout {
-  const HaloMmaEngine* halo;
+  const RecipeEngine<HaloMmaTile>* halo;
   kilnTensorFormat_t layout;
   enum { ANY, WITH_F64, F32, SPLIT } types = ANY;
 
@@ -28,10 +28,10 @@ struct EngineOfLayout {
   }
 };
 
-inline const HaloNhwcMmaEngine channels_last;
-inline const HaloNchwMmaEngine planar;
-inline const HaloNhwcWgmmaSwapEngine channels_last_by_warpgroups;
-inline const HaloNchwWgmmaSwapEngine planar_by_warpgroups;
+inline const RecipeEngine channels_last(::kiln::halo_nhwc_mma);
+inline const RecipeEngine planar(::kiln::halo_nchw_mma);
+inline const RecipeEngine channels_last_by_warpgroups(::kiln::halo_nhwc_wgmma_swap);
+inline const RecipeEngine planar_by_warpgroups(::kiln::halo_nchw_wgmma_swap);
 
 // The engines that the device supports.
 inline std::vector<EngineOfLayout> all_engines() {

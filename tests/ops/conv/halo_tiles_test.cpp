@@ -14,16 +14,17 @@ bool has_clusters() {
 }
 
 // Checks the tile with a split count of one and with larger ones.
-void check_tile(const HaloMmaEngine& halo, const HaloMmaTile& tile, const OperationCase& item,
-                const HostTensor& want, const ConvolutionProblem& problem, const Gather& gather,
-                std::initializer_list<int> all_parts, kiln_test::ShareOfCases& share) {
+void check_tile(const RecipeEngine<HaloMmaTile>& halo, const HaloMmaTile& tile,
+                const OperationCase& item, const HostTensor& want,
+                const ConvolutionProblem& problem, std::initializer_list<int> all_parts,
+                kiln_test::ShareOfCases& share) {
   for (const int parts : all_parts) {
     if ((parts > 1 && !has_clusters()) ||
         !share.takes(cat(halo.name(), " ", describe(tile)), parts, problem.pass,
                      text_of(Arithmetic{problem.type(), problem.math})))
       continue;
-    const std::string fault =
-        difference(run_proposal(item, halo.propose(tile, problem, gather, parts)), want);
+    const std::string fault = difference(
+        run_proposal(item, halo.propose(tile, problem, device()->description(), {parts})), want);
     BOOST_TEST(fault.empty(),
                halo.name() << ", " << describe(tile) << ", " << parts << " parts: " << fault);
   }
@@ -40,14 +41,13 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   for (const EngineOfLayout& engine : all_engines())
     for (const Arithmetic& arithmetic : engine.all_arithmetics()) {
       if (arithmetic.type == KILN_DATA_BFLOAT16) continue;  // as f16
-      const HaloMmaEngine& halo = *engine.halo;
+      const RecipeEngine<HaloMmaTile>& halo = *engine.halo;
       const ConvolutionProblem problem =
           halo_problem("mb2ic24ih9iw10oc72kh3ph1", engine, arithmetic);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
-      const Gather gather = make_gather(problem);
-      for (const HaloMmaTile& tile : halo.tiles(problem, gather, description))
-        check_tile(halo, tile, item, want, problem, gather, {1, 2, 5}, share);
+      for (const HaloMmaTile& tile : halo.tiles(problem, description))
+        check_tile(halo, tile, item, want, problem, {1, 2, 5}, share);
     }
 }
 
@@ -68,11 +68,10 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
             problem_in("mb2ic40ih11iw13oc72kh3ph1", arithmetic, engine.layout, pass);
         const OperationCase item = integers_of(problem);
         const HostTensor want = item.expected();
-        const Gather gather = make_gather(problem);
-        for (const HaloMmaTile& tile : engine.halo->tiles(problem, gather, small)) {
+        for (const HaloMmaTile& tile : engine.halo->tiles(problem, small)) {
           if (tile.staged) continue;
           ++checked;
-          check_tile(*engine.halo, tile, item, want, problem, gather, {1, 2}, share);
+          check_tile(*engine.halo, tile, item, want, problem, {1, 2}, share);
         }
       }
       BOOST_TEST(checked > 0);
@@ -82,17 +81,16 @@ BOOST_AUTO_TEST_CASE(sums_line_by_line) {
 // Halos so large that only one fits: loading the next one has to wait for the products of this one.
 BOOST_AUTO_TEST_CASE(one_halo_at_a_time) {
   kiln_test::ShareOfCases share = share_of_cases();
-  const HaloMmaEngine& halo = channels_last;
+  const RecipeEngine<HaloMmaTile>& halo = channels_last;
   for (const Arithmetic& arithmetic : arithmetics) {
     const ConvolutionProblem problem =
         problem_in("mb3_ic72_ih25iw25_oc24_kh4kw4_dh2dw2", arithmetic, KILN_TENSOR_NHWC);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    const Gather gather = make_gather(problem);
     int checked = 0;
-    for (const HaloMmaTile& tile : halo.tiles(problem, gather, device()->description())) {
+    for (const HaloMmaTile& tile : halo.tiles(problem, device()->description())) {
       if (tile.halo_stages > 1 || ++checked > 2) continue;
-      check_tile(halo, tile, item, want, problem, gather, {1, 2}, share);
+      check_tile(halo, tile, item, want, problem, {1, 2}, share);
     }
     BOOST_TEST(checked > 0);
   }

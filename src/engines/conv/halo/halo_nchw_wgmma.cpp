@@ -6,8 +6,6 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t most_taps = 16;  // taps in a stage
-
 // Tiles are wide, because filter elements are gathered once for all pixels of a tile. Several
 // warpgroups share 64 rows; the more there are, the more threads gather.
 constexpr HaloWgmmaShape whole_shapes[] = {
@@ -46,35 +44,20 @@ constexpr HaloWgmmaShape split_shapes[] = {
 
 Refusal refusal(const Seen& seen) {
   if (auto refused = halo_wgmma::refusal(seen)) return refused;
-  return planar_refusal(seen.problem, seen.gather, most_taps);
+  return planar_refusal(seen);
 }
 
 std::vector<HaloWgmmaTile> lay(const Seen& seen) {
   const std::span<const HaloWgmmaShape> shapes =
       is_split(seen.problem) ? std::span<const HaloWgmmaShape>(split_shapes) : whole_shapes;
   std::vector<HaloWgmmaTile> tiles;
-  for (const int group : tap_groups(seen.gather, most_taps))
-    halo_wgmma::lay(tiles, shapes, group, seen);
+  for (const int group : tap_groups(seen.gather)) halo_wgmma::lay(tiles, shapes, group, seen);
   return tiles;
 }
 
-std::size_t alignment(const Seen& seen) { return size_of(seen.problem.type()); }
-
 }  // namespace
 
-const Recipe<HaloWgmmaTile> halo_nchw_wgmma = {
-    .name = "halo_nchw_wgmma",
-    .file = "conv/halo/halo_nchw_wgmma.cu",
-    .refusal = refusal,
-    .lay = lay,
-    .no_tile = no_halo_fits,
-    .count = halo_wgmma::count,
-    .offers = halo_wgmma::offers,
-    .describe = describe,
-    .threads = halo_wgmma::threads,
-    .shared_memory = halo_wgmma::shared_memory,
-    .alignment = alignment,
-    .write = halo_wgmma::write,
-};
+const Recipe<HaloWgmmaTile> halo_nchw_wgmma =
+    halo_wgmma::recipe("halo_nchw_wgmma", "conv/halo/halo_nchw_wgmma.cu", refusal, lay);
 
 }  // namespace kiln

@@ -2,7 +2,6 @@
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
-#include "engines/conv/tile/vector_copies.hpp"
 
 namespace kiln {
 namespace {
@@ -37,7 +36,7 @@ Refusal refusal(const Seen& seen) {
   if (auto refused = halo_wgmma::refusal(seen)) return refused;
   if (is_split(seen.problem))
     return "f32 in default math; this engine takes f16, bf16 and tf32 math";
-  return channels_last_refusal(seen.problem, seen.gather);
+  return channels_last_refusal(seen);
 }
 
 std::vector<HaloWgmmaTile> lay(const Seen& seen) {
@@ -46,23 +45,9 @@ std::vector<HaloWgmmaTile> lay(const Seen& seen) {
   return tiles;
 }
 
-std::size_t alignment(const Seen& /*seen*/) { return copied_bytes; }
-
 }  // namespace
 
-const Recipe<HaloWgmmaTile> halo_nhwc_wgmma = {
-    .name = "halo_nhwc_wgmma",
-    .file = "conv/halo/halo_nhwc_wgmma.cu",
-    .refusal = refusal,
-    .lay = lay,
-    .no_tile = no_halo_fits,
-    .count = halo_wgmma::count,
-    .offers = halo_wgmma::offers,
-    .describe = describe,
-    .threads = halo_wgmma::threads,
-    .shared_memory = halo_wgmma::shared_memory,
-    .alignment = alignment,
-    .write = halo_wgmma::write,
-};
+const Recipe<HaloWgmmaTile> halo_nhwc_wgmma =
+    halo_wgmma::recipe("halo_nhwc_wgmma", "conv/halo/halo_nhwc_wgmma.cu", refusal, lay);
 
 }  // namespace kiln

@@ -6,10 +6,16 @@
 #include "engines/conv/tile/vector_copies.hpp"
 
 namespace kiln {
-Refusal halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                     const DeviceDescription& device) {
+namespace {
+
+constexpr std::int64_t most_taps = 16;  // taps in a stage of the filter of channels-first images
+
+}  // namespace
+
+Refusal halo_refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
   const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (auto refused = mma_refusal(problem, reduction, device)) return refused;
+  if (auto refused = mma_refusal(seen.problem, reduction, seen.device)) return refused;
   if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_rows = 16;
   if (auto refused = rows_refusal(gather.rows, least_rows)) return refused;
@@ -20,11 +26,13 @@ Refusal halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
   return {};
 }
 
-Refusal channels_last_refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  if (auto refused = copies_refusal(problem, copied_source(problem, gather))) return refused;
+Refusal channels_last_refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  if (auto refused = copies_refusal(seen.problem, copied_source(seen.problem, gather)))
+    return refused;
   constexpr std::int64_t bytes = copied_bytes;
   const auto whole = [&](std::int64_t stride) {
-    return stride * static_cast<std::int64_t>(size_of(problem.type())) % bytes == 0;
+    return stride * static_cast<std::int64_t>(size_of(gather.type)) % bytes == 0;
   };
   const bool taps_whole = whole(gather.w_tap[1]) && whole(gather.w_tap[2]) &&
                           whole(gather.w_group) && whole(gather.phases.front().w_first);
@@ -37,35 +45,36 @@ Refusal channels_last_refusal(const ConvolutionProblem& problem, const Gather& g
   return {};
 }
 
-std::vector<int> tap_groups(const Gather& gather, std::int64_t most) {
+std::vector<int> tap_groups(const Gather& gather) {
   const Spatial& taps = gather.phases.front().taps;
   std::vector<int> groups;
   const bool row_follows = gather.w_tap[2] == 1 || taps[2] == 1;
   const bool rows_follow = gather.w_tap[1] == taps[2] || taps[1] == 1;
   for (std::int64_t rows = taps[1]; rows >= 1; --rows)
-    if (taps[1] % rows == 0 && rows * taps[2] > 1 && rows * taps[2] <= most && row_follows &&
+    if (taps[1] % rows == 0 && rows * taps[2] > 1 && rows * taps[2] <= most_taps && row_follows &&
         (rows_follow || rows == 1))
       groups.push_back(static_cast<int>(rows * taps[2]));
   return groups;
 }
 
-Refusal planar_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                       std::int64_t most_taps) {
+Refusal planar_refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
   if (phase.tap_count() == 1) return Refusal{"the filter has one tap, so no input would be reused"};
   if (gather.source_strides[4] != 1)
     return Refusal{"the pixels of a row are not contiguous (stride 1) in the input"};
-  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(problem.type()));
+  const std::int64_t chunk = 32 / static_cast<std::int64_t>(size_of(gather.type));
   if (const std::int64_t idle = (chunk - gather.channels % chunk) % chunk;
       idle * 3 > gather.channels)
     return Refusal{cat(gather.channels, " channels a group; multiplied ", chunk,
                        " at a time, too many would be zeros")};
-  if (tap_groups(gather, most_taps).empty()) return Refusal{"too few taps of w are contiguous"};
+  if (tap_groups(gather).empty()) return Refusal{"too few taps of w are contiguous"};
   return {};
 }
 
-bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std::int64_t tile_rows,
-                    std::int64_t chunk_channels, std::int64_t images) {
+bool narrow_offsets(const Seen& seen, std::int64_t tile_rows, std::int64_t chunk_channels,
+                    std::int64_t images) {
+  const Gather& gather = seen.gather;
   const Spatial& pixels = gather.phases.front().pixels;
   const auto span = [&](const Dims& strides, std::int64_t channels, const Spatial& sizes) {
     return images * strides[0] + image_span(strides, channels, sizes);
@@ -77,7 +86,7 @@ bool narrow_offsets(const ConvolutionProblem& problem, const Gather& gather, std
                          gather.w_tap[2] * gather.largest_taps()[2];
   return span(gather.source_strides, channels, gather.source) <= limit32 && w <= limit32 &&
          span(gather.out_strides, rows, pixels) <= limit32 &&
-         span(problem.z_strides, rows, pixels) <= limit32;
+         span(seen.problem.z_strides, rows, pixels) <= limit32;
 }
 
 }  // namespace kiln

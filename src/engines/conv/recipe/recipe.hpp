@@ -56,8 +56,10 @@ struct Recipe {
 
   std::string (*describe)(const Tile& tile);
   int (*threads)(const Tile& tile);
-  std::uint32_t (*shared_memory)(const Tile& tile, const Seen& seen);
-  std::size_t (*alignment)(const Seen& seen);  // of every operand, in bytes
+  // Bytes of a block; null: write() sets them.
+  std::uint32_t (*shared_memory)(const Tile& tile, const Seen& seen) = nullptr;
+  // Of every operand, in bytes; null: an element's, unless write() sets another.
+  std::size_t (*alignment)(const Seen& seen) = nullptr;
   // Adds the constants, in the order in which the text has them, to a spec that has its names,
   // shared memory and alignment.
   void (*write)(KernelSpec& spec, const Tile& tile, const Seen& seen);

@@ -87,8 +87,9 @@ class RecipeEngine final : public Engine {
     spec.file = recipe_.file;
     spec.entry = recipe_.entry != nullptr ? recipe_.entry : recipe_.name;
     spec.tile = recipe_.describe(tile);
-    spec.shared_memory = recipe_.shared_memory(tile, seen);
-    spec.alignment = recipe_.alignment(seen);
+    if (recipe_.shared_memory != nullptr) spec.shared_memory = recipe_.shared_memory(tile, seen);
+    spec.alignment =
+        recipe_.alignment != nullptr ? recipe_.alignment(seen) : size_of(seen.problem.type());
     recipe_.write(spec, tile, seen);
     LaunchSpec launch = launch_of(spec, tile, seen, sharing);
     Proposal out{{std::move(spec), std::move(launch)}};

@@ -1,4 +1,4 @@
-#include "engines/conv/halo/mma_engine.hpp"
+#include "engines/conv/halo/mma_recipe.hpp"
 
 #include <algorithm>
 
@@ -8,11 +8,14 @@
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "engines/conv/tile/line_store.hpp"
+#include "engines/conv/tile/vector_copies.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
 namespace {
+
+constexpr int most_parts = 8;  // larger clusters are not portable, and were no faster
 
 FragmentShape fragment_shape(const HaloMmaShape& shape) {
   return {.m = shape.m,
@@ -70,57 +73,30 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   return work;
 }
 
-}  // namespace
-
-Refusal HaloMmaEngine::refusal(const ConvolutionProblem& problem, const Gather& gather,
-                               const DeviceDescription& device) const {
-  if (auto refused = halo_refusal(problem, gather, device)) return refused;
-  if (auto refused = products_refusal(device)) return refused;
-  return layout_refusal(problem, gather);
+TileCounts count(const HaloMmaTile& tile, const Seen& seen) {
+  const std::int64_t strip_pixels = seen.gather.phases.front().pixels[1] * tile.strip;
+  const std::int64_t of_pixels =
+      ceil_div(seen.problem.batch * strip_pixels, tile.shape.n) * tile.strips;
+  return {of_pixels, of_pixels * seen.gather.groups * ceil_div(seen.gather.rows, tile.shape.m)};
 }
 
-std::optional<HaloMmaTile> HaloMmaEngine::lay(const HaloMmaShape& shape, const Gather& gather,
-                                              int tap_group,
-                                              const DeviceDescription& device) const {
-  return lay_halo_tile(shape, gather, tap_group, device);
-}
-
-std::int64_t HaloMmaEngine::most_images(const HaloMmaTile& tile, const Gather& gather) const {
-  return tile.shape.n / (gather.phases.front().pixels[1] * tile.strip) + 2;
-}
-
-TileCounts HaloMmaEngine::count(const HaloMmaTile& tile, const ConvolutionProblem& problem,
-                                const Gather& gather) const {
-  const std::int64_t strip_pixels = gather.phases.front().pixels[1] * tile.strip;
-  const std::int64_t of_pixels = ceil_div(problem.batch * strip_pixels, tile.shape.n) * tile.strips;
-  return {of_pixels, of_pixels * gather.groups * ceil_div(gather.rows, tile.shape.m)};
-}
-
-std::vector<Candidate> HaloMmaEngine::of_tile(const HaloMmaTile& tile,
-                                              const ConvolutionProblem& problem,
-                                              const Gather& gather,
-                                              const DeviceDescription& device) const {
-  const FragmentWork work = work_of_tile(problem, gather, tile, count(tile, problem, gather).all);
+std::vector<Offer> offers(const HaloMmaTile& tile, const Seen& seen, const TileCounts& tiles) {
+  const FragmentWork work = work_of_tile(seen.problem, seen.gather, tile, tiles.all);
   const double groups = work.fragments / (tile.shape.chunk_steps * tile.tap_group);
-  std::vector<Candidate> out;
-  for (const int parts : parts_of(device, groups, most_parts))
-    out.push_back({0, parts,
-                   tile.shape.columns_left ? warpgroup_fragment_seconds(work, parts, device)
-                                           : fragment_seconds(work, parts, device)});
+  std::vector<Offer> out;
+  for (const int parts : parts_of(seen.device, groups, most_parts))
+    out.push_back({{parts},
+                   tile.shape.columns_left ? warpgroup_fragment_seconds(work, parts, seen.device)
+                                           : fragment_seconds(work, parts, seen.device)});
   return out;
 }
 
-KernelSpec HaloMmaEngine::make_spec(const HaloMmaTile& tile, const ConvolutionProblem& problem,
-                                    const Gather& gather) const {
+void write(KernelSpec& spec, const HaloMmaTile& tile, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   const HaloMmaShape& shape = tile.shape;
   const Gather::Phase& phase = gather.phases.front();
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/halo/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = describe(tile);
-  spec.shared_memory = tile.shared_memory(rows_innermost(gather));
-  spec.alignment = alignment(problem);
+  if (!tile.scalar_copies()) spec.alignment = copied_bytes;
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
@@ -174,7 +150,42 @@ KernelSpec HaloMmaEngine::make_spec(const HaloMmaTile& tile, const ConvolutionPr
   add("BLOCK_DIV_STRIP_PIXELS", make_wide_magic(static_cast<std::uint64_t>(strip_pixels)));
   divisor("DIV_STRIP_PIXELS", strip_pixels, strip_pixels + 2 * shape.n);
   divisor("DIV_STRIP", tile.strip, strip_pixels + 2 * shape.n);
-  return spec;
 }
 
+}  // namespace
+
+namespace halo_mma {
+
+void lay(std::vector<HaloMmaTile>& tiles, std::span<const HaloMmaShape> shapes, int tap_group,
+         const Seen& seen) {
+  const std::int64_t rows = seen.gather.phases.front().pixels[1];
+  for (const HaloMmaShape& shape : shapes) {
+    const auto tile = lay_halo_tile(shape, seen.gather, tap_group, seen.device);
+    if (!tile) continue;
+    const std::int64_t most_images = shape.n / (rows * tile->strip) + 2;
+    if (narrow_offsets(seen, shape.m, tile->chunk_channels(), most_images)) tiles.push_back(*tile);
+  }
+}
+
+Recipe<HaloMmaTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
+                           std::vector<HaloMmaTile> lay(const Seen&)) {
+  return {
+      .name = name,
+      .file = file,
+      .refusal = refusal,
+      .lay = lay,
+      .no_tile = "the halo of no tile fits into shared memory, or offsets into 32 bits",
+      .count = count,
+      .offers = offers,
+      .describe = describe,
+      .threads = [](const HaloMmaTile& tile) { return tile.shape.threads(); },
+      .shared_memory =
+          [](const HaloMmaTile& tile, const Seen& seen) {
+            return tile.shared_memory(rows_innermost(seen.gather));
+          },
+      .write = write,
+  };
+}
+
+}  // namespace halo_mma
 }  // namespace kiln
