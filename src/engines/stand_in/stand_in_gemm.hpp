@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/stand_in/stand_in_engine.hpp"
 
@@ -18,7 +19,7 @@ class StandInGemmEngine final : public StandInEngine {
   bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
-  ImplicitGemmMmaEngine gemm_;
+  RecipeEngine<GemmTile> gemm_{implicit_gemm_mma};
 };
 
 class StandInWgradGemmEngine final : public StandInEngine {
@@ -31,7 +32,7 @@ class StandInWgradGemmEngine final : public StandInEngine {
   bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
-  WgradImplicitGemmMmaEngine gemm_;
+  RecipeEngine<GemmTile> gemm_{wgrad_implicit_gemm_mma};
 };
 
 }  // namespace kiln

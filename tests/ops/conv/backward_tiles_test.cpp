@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "engines/conv/implicit_gemm/implicit_gemm.hpp"
-#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 #include "forward_case.hpp"
 
@@ -37,16 +35,16 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
         const HostTensor want = item.expected();
         std::vector<GemmTile> tiles = all_tiles(problem);
         if (is_wgrad)
-          for (const GemmTile& tile : wgrad_tiles(type)) tiles.push_back(tile);
+          for (const GemmTile& tile :
+               RecipeEngine(::kiln::wgrad_implicit_gemm_fma).tiles(problem, on->description()))
+            tiles.push_back(tile);
         for (const GemmTile& tile : tiles)
           for (int parts : {1, 2, 3, 8, 16}) {
             if (parts > largest ||
                 !share.takes(cat(is_wgrad, " ", describe(tile)), type, layout, parts))
               continue;
-            const HostTensor got = run_proposal(
-                item,
-                proposal_of(is_wgrad ? propose_wgrad(problem, tile, on->description(), parts)
-                                     : propose_gemm(problem, tile, on->description(), parts)));
+            const HostTensor got =
+                run_proposal(item, propose_gemm(problem, tile, on->description(), parts));
             BOOST_TEST(difference(got, want) == "", describe(tile) << ", " << parts << " parts");
           }
       }
@@ -68,7 +66,7 @@ BOOST_AUTO_TEST_CASE(columns_of_a_row_stay_together) {
       const HostTensor want = item.expected();
       for (const GemmTile& tile : all_tiles(problem)) {
         if (!share.takes(describe(tile), type, line)) continue;
-        const Proposal proposal = proposal_of(propose_gemm(problem, tile, on->description(), 1));
+        const Proposal proposal = propose_gemm(problem, tile, on->description(), 1);
         const auto together = std::find_if(
             proposal.first().kernel.constants.begin(), proposal.first().kernel.constants.end(),
             [](const Constant& each) { return each.name == "COLUMNS_TOGETHER"; });

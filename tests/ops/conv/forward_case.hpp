@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/tile/gemm_tile.hpp"
+#include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
+#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "ops/operation_case.hpp"
 #include "problem/line/problem_line.hpp"
 
@@ -42,8 +44,7 @@ inline void put_nan_and_infinities(OperationCase& item) {
 
 // The tiles of the FMA engine, and of the tensor cores' engine for short and long sums.
 inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {
-  const std::span<const GemmTile> fma = fma_tiles(problem.type());
-  std::vector<GemmTile> tiles(fma.begin(), fma.end());
+  std::vector<GemmTile> tiles = fma_tiles(problem.type());
   for (kilnMathMode_t math : {KILN_MATH_DEFAULT, KILN_MATH_TF32})
     for (std::int64_t reduction : {1000, 10000}) {
       if (problem.type() != KILN_DATA_FLOAT && math == KILN_MATH_TF32) continue;
@@ -51,6 +52,15 @@ inline std::vector<GemmTile> all_tiles(ConvolutionProblem problem) {
       for (const GemmTile& tile : mma_tiles(problem, reduction)) tiles.push_back(tile);
     }
   return tiles;
+}
+
+// The proposal of the implicit matrix product that has such a tile, at a split count of `parts`.
+inline Proposal propose_gemm(const ConvolutionProblem& problem, const GemmTile& tile,
+                             const DeviceDescription& device, int parts) {
+  const bool wgrad = problem.pass == ConvolutionPass::wgrad;
+  const Recipe<GemmTile>& mma = wgrad ? wgrad_implicit_gemm_mma : implicit_gemm_mma;
+  const Recipe<GemmTile>& fma = wgrad ? wgrad_implicit_gemm_fma : implicit_gemm_fma;
+  return RecipeEngine(tile.mma() ? mma : fma).propose(tile, problem, device, {parts});
 }
 
 }  // namespace test

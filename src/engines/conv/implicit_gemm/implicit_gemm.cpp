@@ -26,9 +26,11 @@ using implicit_gemm::row_lanes_on_k;
 using implicit_gemm::wide_offsets;
 using implicit_gemm::Widths;
 
-GemmStages stages_of(const ConvolutionProblem& problem, const Gather& gather,
-                     const GemmTile& tile) {
-  return {tile, problem.type(), row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
+// Products of a sum, in the longest phase.
+std::int64_t reduction_of(const Gather& gather) { return gather.channels * gather.most_taps(); }
+
+GemmStages stages_of(const GemmTile& tile, const Gather& gather) {
+  return {tile, gather.type, row_lanes_on_k(gather), pixel_lanes_on_k(gather)};
 }
 
 // On the FMA units, f32 in square tiles whose pixels follow each other in an image runs 1 to 2%
@@ -59,31 +61,25 @@ std::int64_t phase_tiles(const Gather& gather, const GemmTile& tile,
   return static_cast<std::int64_t>(std::max(in_cache / bytes, 1.0));
 }
 
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
-                     const DeviceDescription& device) {
+void write(KernelSpec& spec, const GemmTile& tile, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   const bool inner = images_inner(gather), fixed = fixed_geometry(gather);
-  const GemmStages stages = stages_of(problem, gather, tile);
-  KernelSpec spec;
-  spec.engine = tile.mma() ? "implicit_gemm_mma" : "implicit_gemm_fma";
-  spec.file = cat("conv/implicit_gemm/", spec.engine, ".cu");
-  spec.entry = "implicit_gemm";
-  spec.tile = describe(tile);
-  spec.shared_memory = stages.bytes(tile, problem.type());
-  spec.alignment = size_of(problem.type());
+  const GemmStages stages = stages_of(tile, gather);
   spec.quick_assembly = needs_few_optimizations(gather, tile, problem.type());
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
 
-  const std::int64_t reduction = gather.channels * gather.most_taps();
+  const std::int64_t reduction = reduction_of(gather);
   const Spatial taps = gather.largest_taps();
   add("REDUCTION", reduction, "products of a sum, in the longest phase");
   add("WHOLE_K_TILES", fixed && reduction % tile.k == 0);
   add("FIXED", fixed, "one phase, pixels counted image by image, no tap skipped");
   add("CHANNELS_INNER", gather.channels_inner());
   add("IMAGES_INNER", inner, "a tile holds the same few places of many images");
-  add("PHASE_TILES", phase_tiles(gather, tile, device),
+  add("PHASE_TILES", phase_tiles(gather, tile, seen.device),
       "tiles after which the next phase takes its turn; 0: none does");
   add("COLUMNS_TOGETHER", std::int64_t{columns_together(gather)},
       "contiguous columns of a row in a place");
@@ -100,7 +96,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("pixel_offset_t", TypeName{wide.source || inner ? "long long" : "unsigned"});
   add("out_offset_t", TypeName{wide.out || inner ? "long long" : "int"});
 
-  add_gemm_constants(spec.constants, tile, stages, problem.type(), device);
+  add_gemm_constants(spec.constants, tile, stages, problem.type(), seen.device);
   add_checked_constant(spec.constants, problem, tile.mma(), true);
   add("PIXEL_LANES_ON_K", pixel_lanes_on_k(gather));
   add("FILTER_LANES_ON_K", row_lanes_on_k(gather));
@@ -132,69 +128,40 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather, co
   add("DIV_C", divisor(gather.channels, k_bound));
   add("DIV_TILES", divisor(tiles_m * gather.groups, limit32));
   add("DIV_TILES_M", divisor(tiles_m, tiles_m * gather.groups));
-  return spec;
 }
 
-// The numbers of tiles of pixels of one phase, and of all tiles.
-struct Tiles {
-  std::int64_t of_phase, all;
-};
-Tiles tiles_of(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile) {
-  const std::int64_t of_phase = ceil_div(problem.batch * gather.most_pixels(), tile.n);
+TileCounts count(const GemmTile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  const std::int64_t of_phase = ceil_div(seen.problem.batch * gather.most_pixels(), tile.n);
   return {of_phase, of_phase * static_cast<std::int64_t>(gather.phases.size()) *
                         ceil_div(gather.rows, tile.m) * gather.groups};
 }
 
-// The refusal if a tile with this split count cannot be launched.
-Refusal tile_refusal(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
-                     const DeviceDescription& device, int parts) {
-  const std::int64_t reduction = gather.channels * gather.most_taps();
+Refusal tile_refusal(const GemmTile& tile, const Seen& seen, const Sharing& /*sharing*/) {
+  const Gather& gather = seen.gather;
+  const std::int64_t reduction = reduction_of(gather), batch = seen.problem.batch;
   if (gather.most_pixels() > limit32 - 2 * tile.n)
-    return Refusal{cat(gather.most_pixels(), " pixels in an image of the output; at most ",
-                       limit32 - 2 * tile.n, " can be counted in 32 bits")};
-  if (const std::int64_t most = (limit32 - 2 * tile.n) / columns_together(gather);
-      problem.batch > most)
-    return Refusal{cat(problem.batch, " images; at most ", most, " can be counted in 32 bits")};
+    return cat(gather.most_pixels(), " pixels in an image of the output; at most ",
+               limit32 - 2 * tile.n, " can be counted in 32 bits");
+  if (const std::int64_t most = (limit32 - 2 * tile.n) / columns_together(gather); batch > most)
+    return cat(batch, " images; at most ", most, " can be counted in 32 bits");
   if (reduction > limit32 - 2 * tile.k)
-    return Refusal{cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
-                       " can be counted in 32 bits")};
+    return cat(reduction, " products a sum; at most ", limit32 - 2 * tile.k,
+               " can be counted in 32 bits");
   // RuntimeDivisor's condition.
   constexpr std::int64_t limit_unsigned = std::numeric_limits<std::uint32_t>::max();
   if (!fixed_geometry(gather) && (reduction + 2 * tile.k) * gather.most_taps() > limit_unsigned)
-    return Refusal{cat(reduction, " products a sum of ", gather.most_taps(),
-                       " taps; their product may be ", limit_unsigned, " at most")};
-  const std::uint32_t bytes = stages_of(problem, gather, tile).bytes(tile, problem.type());
-  if (bytes > static_cast<std::uint32_t>(device.shared_memory_per_block))
-    return Refusal{cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
-                       device.shared_memory_per_block)};
-  if (const std::int64_t blocks = tiles_of(problem, gather, tile).all * parts; blocks > limit32)
-    return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
-  return {};
+    return cat(reduction, " products a sum of ", gather.most_taps(), " taps; their product may be ",
+               limit_unsigned, " at most");
+  return stages_refusal(stages_of(tile, gather).bytes(tile, gather.type), seen.device);
 }
 
-}  // namespace
-
-std::variant<Proposal, Refusal> propose_gemm(const ConvolutionProblem& problem,
-                                             const GemmTile& tile, const DeviceDescription& device,
-                                             int parts) {
-  const Gather gather = make_gather(problem);
-  if (auto refused = tile_refusal(problem, gather, tile, device, parts)) return refused;
-  Proposal out{{make_spec(problem, gather, tile, device), {}}};
-  const Tiles tiles = tiles_of(problem, gather, tile);
-  out.first().launch =
-      gather_launch(problem, tiles.of_phase, tiles.all * parts,
-                    static_cast<std::uint32_t>(tile.threads()), out.first().kernel.shared_memory);
-  out.first().set_cluster(parts);
-  return out;
-}
-
-namespace {
-
-GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, const GemmTile& tile,
-                      double bytes) {
+GemmWork work_of_tile(const GemmTile& tile, const Seen& seen, std::int64_t tiles) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   GemmWork work;
   work.type = problem.type();
-  work.tiles = tiles_of(problem, gather, tile).all;
+  work.tiles = tiles;
   work.results = static_cast<double>(operands_of(problem).back().count());
   const auto most = static_cast<double>(gather.most_taps());
   // A tile of one place of many images visits the taps inside the source at that place; one of
@@ -209,85 +176,65 @@ GemmWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather, c
   work.largest = most / std::max(taps, least);
   work.steps = static_cast<double>(gather.channels) * std::max(taps, least) / tile.k;
   work.bounds = gather.leaves_source(0) || gather.leaves_source(1) || gather.leaves_source(2);
-  work.stores = output_runs(gather, stages_of(problem, gather, tile).vector) ? ResultStores::vectors
-                : output_rows_inner(gather) ? ResultStores::scattered
-                                            : ResultStores::neighbours;
-  work.bytes = bytes;
+  work.stores = output_runs(gather, stages_of(tile, gather).vector) ? ResultStores::vectors
+                : output_rows_inner(gather)                         ? ResultStores::scattered
+                                                                    : ResultStores::neighbours;
+  work.bytes = work_of(problem, false).bytes;
   return work;
 }
 
-std::variant<std::vector<Candidate>, Refusal> candidates_of(const ConvolutionProblem& problem,
-                                                            std::span<const GemmTile> tiles,
-                                                            const DeviceDescription& device) {
+std::vector<Offer> offers(const GemmTile& tile, const Seen& seen, const TileCounts& tiles) {
   constexpr int most_parts = 8;  // larger clusters are not portable and never paid here
-  const Gather gather = make_gather(problem);
-  const double bytes = work_of(problem, false).bytes;
-  std::vector<Candidate> candidates;
-  Refusal first_refusal;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const GemmWork work = work_of_tile(problem, gather, tiles[i], bytes);
-    for (const int parts : parts_of(device, work.steps, most_parts)) {
-      auto refused = tile_refusal(problem, gather, tiles[i], device, parts);
-      if (!refused)
-        candidates.push_back(
-            {static_cast<int>(i), parts, gemm_seconds(tiles[i], work, parts, device), {}});
-      else if (!first_refusal)
-        first_refusal = std::move(refused);
-    }
-  }
-  if (candidates.empty()) return first_refusal ? first_refusal : Refusal{"there is no tile"};
-  return candidates;
+  const GemmWork work = work_of_tile(tile, seen, tiles.all);
+  std::vector<Offer> out;
+  for (const int parts : parts_of(seen.device, work.steps, most_parts))
+    out.push_back({{parts}, gemm_seconds(tile, work, parts, seen.device)});
+  return out;
 }
 
-std::int64_t rows_of(const ConvolutionProblem& problem) {
-  return problem.pass == ConvolutionPass::dgrad ? problem.group_in() : problem.group_out();
+// The recipe of an engine with these fields of its own.
+Recipe<GemmTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
+                        std::vector<GemmTile> lay(const Seen&)) {
+  return {
+      .name = name,
+      .file = file,
+      .entry = "implicit_gemm",
+      .mixed_types = true,
+      .refusal = refusal,
+      .lay = lay,
+      .no_tile = "there is no tile",
+      .tile_refusal = tile_refusal,
+      .count = count,
+      .offers = offers,
+      .describe = describe,
+      .threads = [](const GemmTile& tile) { return tile.threads(); },
+      .shared_memory =
+          [](const GemmTile& tile, const Seen& seen) {
+            return stages_of(tile, seen.gather).bytes(tile, seen.gather.type);
+          },
+      .write = write,
+  };
 }
 
-std::int64_t reduction_of(const ConvolutionProblem& problem) {
-  const Gather gather = make_gather(problem);
-  return gather.channels * gather.most_taps();
+Refusal refusal_of_mma(const Seen& seen) {
+  if (auto refused = mma_refusal(seen.problem, reduction_of(seen.gather), seen.device))
+    return refused;
+  constexpr std::int64_t least_rows = 16;
+  return rows_refusal(seen.gather.rows, least_rows);
 }
 
-Proposal proposal_of(const ConvolutionProblem& problem, std::span<const GemmTile> tiles,
-                     const DeviceDescription& device, const Candidate& candidate) {
-  const GemmTile& tile = tiles[static_cast<std::size_t>(candidate.kernel)];
-  return std::get<Proposal>(propose_gemm(problem, tile, device, candidate.parts));
+Refusal refusal_of_fma(const Seen& seen) {
+  constexpr std::int64_t least_rows = 4;
+  return rows_refusal(seen.gather.rows, least_rows);
 }
 
 }  // namespace
 
-bool ImplicitGemmMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
-
-std::variant<std::vector<Candidate>, Refusal> ImplicitGemmMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const std::int64_t reduction = reduction_of(problem);
-  if (auto refused = mma_refusal(problem, reduction, device)) return refused;
-  constexpr std::int64_t least_rows = 16;
-  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return refused;
-  return candidates_of(problem, mma_tiles(problem, reduction), device);
-}
-
-Proposal ImplicitGemmMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                     Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  return proposal_of(problem, mma_tiles(problem, reduction_of(problem)), device, candidate);
-}
-
-bool ImplicitGemmFmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
-
-std::variant<std::vector<Candidate>, Refusal> ImplicitGemmFmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  constexpr std::int64_t least_rows = 4;
-  if (auto refused = rows_refusal(rows_of(problem), least_rows)) return refused;
-  return candidates_of(problem, fma_tiles(problem.type()), device);
-}
-
-Proposal ImplicitGemmFmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                     Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  return proposal_of(problem, fma_tiles(problem.type()), device, candidate);
-}
+const Recipe<GemmTile> implicit_gemm_mma =
+    recipe("implicit_gemm_mma", "conv/implicit_gemm/implicit_gemm_mma.cu", refusal_of_mma,
+           [](const Seen& seen) { return mma_tiles(seen.problem, reduction_of(seen.gather)); });
+const Recipe<GemmTile> implicit_gemm_fma =
+    recipe("implicit_gemm_fma", "conv/implicit_gemm/implicit_gemm_fma.cu", refusal_of_fma,
+           [](const Seen& seen) { return fma_tiles(seen.problem.type()); });
 
 }  // namespace kiln

@@ -63,7 +63,8 @@ class RecipeEngine final : public Engine {
   Proposal make(const Problem& problem, const DeviceDescription& device,
                 Candidate candidate) const override {
     const Seen seen(std::get<ConvolutionProblem>(problem), device);
-    const Tile& tile = laid(seen)->at(static_cast<std::size_t>(candidate.kernel));
+    const auto laid = this->laid(seen);  // keeps the tile if other threads' problems displace it
+    const Tile& tile = laid->at(static_cast<std::size_t>(candidate.kernel));
     return propose(tile, seen, {candidate.parts, candidate.groups});
   }
 

@@ -10,49 +10,56 @@ namespace {
 // A thread's THREAD_M x THREAD_N accumulators need THREAD_M + THREAD_N operands from shared memory
 // each step: the larger the product is against the sum, the more issue slots are left for FMAs.
 // Blocks of small tiles share a multiprocessor, hide each other's waits and spread uneven work
-// better. Columns: m, n, k, thread_m, thread_n, stages, min_blocks, packs_from, slices,
-// mma_vector_n.
+// better.
 constexpr GemmTile single_tiles[] = {
-    {128, 128, 16, 8, 8, 2, 2, 80}, {96, 128, 8, 12, 8, 4, 3, 90}, {64, 128, 16, 8, 8, 2, 4, 90},
-    {128, 64, 16, 8, 8, 2, 4, 90},  {32, 256, 8, 4, 8, 4, 2, 0},   {64, 64, 8, 4, 8, 4, 4, 0},
+    packed(2, 80, {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 2}),
+    packed(3, 90, {.m = 96, .n = 128, .k = 8, .thread_m = 12, .thread_n = 8, .stages = 4}),
+    packed(4, 90, {.m = 64, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 2}),
+    packed(4, 90, {.m = 128, .n = 64, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 2}),
+    {.m = 32, .n = 256, .k = 8, .thread_m = 4, .thread_n = 8, .stages = 4, .min_blocks = 2},
+    {.m = 64, .n = 64, .k = 8, .thread_m = 4, .thread_n = 8, .stages = 4, .min_blocks = 4},
 };
 
 constexpr GemmTile double_tiles[] = {
-    {128, 128, 8, 8, 8, 3, 1, 0},
-    {96, 128, 8, 6, 8, 3, 1, 0},
-    {64, 128, 8, 4, 8, 3, 2, 90},
-    {32, 128, 8, 4, 4, 3, 2, 0},
+    {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .stages = 3},
+    {.m = 96, .n = 128, .k = 8, .thread_m = 6, .thread_n = 8, .stages = 3},
+    packed(2, 90, {.m = 64, .n = 128, .k = 8, .thread_m = 4, .thread_n = 8, .stages = 3}),
+    {.m = 32, .n = 128, .k = 8, .thread_m = 4, .thread_n = 4, .stages = 3, .min_blocks = 2},
 };
 
 // 16-bit elements pass through registers between global and shared memory, so two stages suffice.
 constexpr GemmTile half_tiles[] = {
-    {128, 128, 8, 8, 8, 2, 2, 90},
-    {64, 128, 8, 4, 8, 2, 2, 0},
-    {32, 256, 8, 4, 8, 2, 2, 0},
+    packed(2, 90, {.m = 128, .n = 128, .k = 8, .thread_m = 8, .thread_n = 8, .stages = 2}),
+    {.m = 64, .n = 128, .k = 8, .thread_m = 4, .thread_n = 8, .stages = 2, .min_blocks = 2},
+    {.m = 32, .n = 256, .k = 8, .thread_m = 4, .thread_n = 8, .stages = 2, .min_blocks = 2},
 };
 
-// Tiles for the tensor cores, with the same columns. A warp computes 8 THREAD_M x 4 THREAD_N.
+// Tiles for the tensor cores. A warp computes 8 THREAD_M x 4 THREAD_N.
 constexpr GemmTile mma_single_tiles[] = {
-    {128, 128, 16, 8, 8, 4, 1, 0, 1, 4}, {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
-    {64, 128, 16, 4, 8, 4, 1, 0, 1, 4},  {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
-    {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
+    {.m = 128, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 4},
+    {.m = 96, .n = 128, .k = 16, .thread_m = 12, .thread_n = 4, .stages = 4},
+    {.m = 64, .n = 128, .k = 16, .thread_m = 4, .thread_n = 8, .stages = 4},
+    {.m = 32, .n = 128, .k = 16, .thread_m = 4, .thread_n = 4, .stages = 4, .min_blocks = 2},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 8, .stages = 4, .min_blocks = 3},
 };
 
 // 3xTF32: several blocks of four warps on a multiprocessor do better than one of eight, which waits
 // for itself at every barrier.
 constexpr GemmTile mma_split_tiles[] = {
-    {128, 64, 16, 8, 8, 4, 2, 0, 1, 4},
-    {96, 128, 16, 12, 4, 4, 1, 0, 1, 2},
-    {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
-    {64, 64, 16, 4, 8, 4, 3, 0, 1, 4},
+    {.m = 128, .n = 64, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 4, .min_blocks = 2},
+    {.m = 96, .n = 128, .k = 16, .thread_m = 12, .thread_n = 4, .stages = 4},
+    {.m = 32, .n = 128, .k = 16, .thread_m = 4, .thread_n = 4, .stages = 4, .min_blocks = 2},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 8, .stages = 4, .min_blocks = 3},
 };
 
 // f64: several small blocks, for the same reason. Fewer stages leave more of L1, through which
 // elements are gathered.
 constexpr GemmTile mma_double_tiles[] = {
-    {128, 64, 16, 8, 8, 2, 2, 0, 1, 2}, {64, 128, 16, 8, 8, 3, 2, 0, 1, 2},
-    {96, 64, 16, 12, 4, 3, 2, 0, 1, 2}, {64, 64, 16, 4, 8, 2, 3, 0, 1, 2},
-    {32, 128, 16, 4, 4, 4, 2, 0, 1, 2},
+    {.m = 128, .n = 64, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 2, .min_blocks = 2},
+    {.m = 64, .n = 128, .k = 16, .thread_m = 8, .thread_n = 8, .stages = 3, .min_blocks = 2},
+    {.m = 96, .n = 64, .k = 16, .thread_m = 12, .thread_n = 4, .stages = 3, .min_blocks = 2},
+    {.m = 64, .n = 64, .k = 16, .thread_m = 4, .thread_n = 8, .stages = 2, .min_blocks = 3},
+    {.m = 32, .n = 128, .k = 16, .thread_m = 4, .thread_n = 4, .stages = 4, .min_blocks = 2},
 };
 
 }  // namespace
@@ -73,21 +80,22 @@ void add_sum_registers(std::vector<Constant>& constants, int left, int right, bo
   add("STORED_SUMS", totals ? "\"t\"" : "\"s\"");
 }
 
-std::span<const GemmTile> fma_tiles(DataType type) {
+std::vector<GemmTile> fma_tiles(DataType type) {
   switch (type) {
-    case KILN_DATA_DOUBLE: return double_tiles;
-    case KILN_DATA_FLOAT: return single_tiles;
-    default: return half_tiles;
+    case KILN_DATA_DOUBLE: return {std::begin(double_tiles), std::end(double_tiles)};
+    case KILN_DATA_FLOAT: return {std::begin(single_tiles), std::end(single_tiles)};
+    default: return {std::begin(half_tiles), std::end(half_tiles)};
   }
 }
 
 std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t reduction) {
-  if (problem.type() == KILN_DATA_DOUBLE)
-    return {std::begin(mma_double_tiles), std::end(mma_double_tiles)};
-  const bool split = is_split(problem);
-  const std::span<const GemmTile> base =
-      split ? std::span<const GemmTile>(mma_split_tiles) : mma_single_tiles;
+  const bool split = is_split(problem), is_double = problem.type() == KILN_DATA_DOUBLE;
+  std::span<const GemmTile> base = mma_single_tiles;
+  if (split) base = mma_split_tiles;
+  if (is_double) base = mma_double_tiles;
   std::vector<GemmTile> tiles(base.begin(), base.end());
+  for (GemmTile& tile : tiles) tile.mma_vector_n = std::min(tile.thread_n / 2, is_double ? 2 : 4);
+  if (is_double) return tiles;
   // With operands of 11 bits, sums of some thousands of products need no promotion: the loss is
   // negligible, and without registers for totals two blocks fit on a multiprocessor.
   const bool short_sums = reduction < 1024;
@@ -104,6 +112,12 @@ std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t 
       tile.min_blocks = std::max(tile.min_blocks, 2);
   }
   return tiles;
+}
+
+Refusal stages_refusal(std::uint32_t bytes, const DeviceDescription& device) {
+  if (bytes <= static_cast<std::uint32_t>(device.shared_memory_per_block)) return {};
+  return cat("the tile needs ", bytes, " bytes of shared memory; a block has at most ",
+             device.shared_memory_per_block);
 }
 
 Refusal mma_refusal(const ConvolutionProblem& problem, std::int64_t reduction,

@@ -18,13 +18,13 @@ namespace kiln {
 // A tile of a matrix product: rows M (filters, or channels of dx) x columns N (pixels; in a filter
 // gradient, channels x taps) x reduction K.
 struct GemmTile {
-  int m, n, k;             // K of one slice's step
-  int thread_m, thread_n;  // sums of one thread
-  int stages;              // stages of the operands in shared memory
-  int min_blocks;          // blocks that share a multiprocessor, which limits the registers
-  int packs_from;  // compute capability below which that limit would spill, so that 1 block is
-                   // asked for
-  int slices = 1;  // slices of a block, which take turns at its steps
+  int m = 0, n = 0, k = 0;         // K of one slice's step
+  int thread_m = 0, thread_n = 0;  // sums of one thread
+  int stages = 0;                  // stages of the operands in shared memory
+  int min_blocks = 1;              // blocks that share a multiprocessor, which limits the registers
+  int packs_from = 0;  // compute capability below which that limit would spill, so that 1 block is
+                       // asked for
+  int slices = 1;      // slices of a block, which take turns at its steps
 
   // Tensor cores: elements along n that a lane reads at a time (at most 16 bytes); 0: FMA units.
   int mma_vector_n = 0;
@@ -37,8 +37,15 @@ struct GemmTile {
   int threads() const { return slices * slice_threads(); }
 };
 
+// A tile of which so many blocks share a multiprocessor, from a compute capability on.
+constexpr GemmTile packed(int blocks, int from, GemmTile tile) {
+  tile.min_blocks = blocks;
+  tile.packs_from = from;
+  return tile;
+}
+
 // All tiles: on the FMA units, and on the tensor cores for sums of `reduction` products.
-std::span<const GemmTile> fma_tiles(DataType type);
+std::vector<GemmTile> fma_tiles(DataType type);
 std::vector<GemmTile> mma_tiles(const ConvolutionProblem& problem, std::int64_t reduction);
 
 // The refusal if tensor cores cannot or must not compute sums of `reduction` products.
@@ -71,6 +78,9 @@ struct GemmStages {
   GemmStages(const GemmTile& tile, DataType type, bool m_lanes_on_k, bool n_lanes_on_k);
   std::uint32_t bytes(const GemmTile& tile, DataType type) const;
 };
+
+// The refusal if a block does not have so many bytes of shared memory.
+Refusal stages_refusal(std::uint32_t bytes, const DeviceDescription& device);
 
 // Adds the constants of tile and stages that gemm_tile.cuh, sum_registers.cuh and operand_mover.cuh
 // need.
