@@ -68,13 +68,13 @@ const Method* one(const Recipe<Tile>& recipe) {
 std::span<const Method* const> methods() {
   static constinit Once<std::vector<const Method*>> all("engines");
   return all.get([] {
-    return std::vector<const Method*>{one<DenseNhwcWgmmaEngine>(),
-                                      one<DenseNchwWgmmaEngine>(),
+    return std::vector<const Method*>{one(dense_nhwc_wgmma),
+                                      one(dense_nchw_wgmma),
                                       one<MomentsPass>(),
                                       one<GradientPass>(),
                                       one<ChannelsLastCopies>(),
                                       one<PatchesNhwc>(),
-                                      one<DenseHaloNhwcWgmmaEngine>(),
+                                      one(dense_halo_nhwc_wgmma),
                                       one(halo_nhwc_wgmma),
                                       one(halo_nchw_wgmma),
                                       one(halo_nhwc_mma),

@@ -18,8 +18,13 @@ namespace {
 // Tiles of which at least one is nearly as good as the best of all tiles, by the estimates for some
 // 200 layers. The first tiles_of_volumes of each list serve convolutions of volumes.
 constexpr DenseTile tiles[] = {
-    {true, 3, 1, 64},   {true, 3, 1, 128}, {false, 2, 1, 96}, {true, 2, 1, 64},
-    {false, 2, 1, 160}, {true, 2, 1, 128}, {false, 2, 1, 32},
+    {.pixels_left = true, .consumers = 3, .left = 1, .right = 64},
+    {.pixels_left = true, .consumers = 3, .left = 1, .right = 128},
+    {.consumers = 2, .left = 1, .right = 96},
+    {.pixels_left = true, .consumers = 2, .left = 1, .right = 64},
+    {.consumers = 2, .left = 1, .right = 160},
+    {.pixels_left = true, .consumers = 2, .left = 1, .right = 128},
+    {.consumers = 2, .left = 1, .right = 32},
 };
 struct WgradTile {
   int consumers, right, step_bytes;  // step_bytes: pixels of a step x bytes of an element
@@ -114,11 +119,16 @@ Refusal StandInDenseEngine::refusal(const ConvolutionProblem& problem) const {
   return group_refusal(problem);
 }
 
-bool StandInDenseEngine::has(const ConvolutionProblem& problem, const Candidate& candidate) const {
-  const DenseTile& tile = dense_.tiles()[static_cast<std::size_t>(candidate.kernel)];
-  return std::ranges::any_of(some_of(tiles, problem), [&](const DenseTile& each) {
-    return !tile.joined && each.pixels_left == tile.pixels_left &&
-           each.consumers == tile.consumers && each.left == tile.left && each.right == tile.right;
+void StandInDenseEngine::select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+                                const DeviceDescription& device) const {
+  const std::vector<DenseTile> laid = dense_.tiles(problem, device);
+  const std::span<const DenseTile> some = some_of(tiles, problem);
+  std::erase_if(all, [&](const Candidate& candidate) {
+    const DenseTile& tile = laid.at(static_cast<std::size_t>(candidate.kernel));
+    return std::ranges::none_of(some, [&](const DenseTile& each) {
+      return !tile.joined && each.pixels_left == tile.pixels_left &&
+             each.consumers == tile.consumers && each.left == tile.left && each.right == tile.right;
+    });
   });
 }
 
@@ -140,15 +150,17 @@ Refusal StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) cons
   return group_refusal(problem);
 }
 
-bool StandInWgradDenseEngine::has(const ConvolutionProblem& problem,
-                                  const Candidate& candidate) const {
-  if (candidate.kernel % 2 != 0) return false;  // a candidate of two steps
-  const WgradDenseTile& tile =
-      dense_.tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
-  if (tile.persistent()) return false;
-  return std::ranges::any_of(some_of(wgrad_tiles, problem), [&](const WgradTile& each) {
-    return each.consumers == tile.consumers && tile.left == 1 && each.right == tile.right &&
-           each.step_bytes == tile.step_pixels * tile.element;
+void StandInWgradDenseEngine::select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+                                     const DeviceDescription&) const {
+  const auto laid = dense_.tiles(problem);
+  const std::span<const WgradTile> some = some_of(wgrad_tiles, problem);
+  std::erase_if(all, [&](const Candidate& candidate) {
+    if (candidate.kernel % 2 != 0) return true;  // of two steps
+    const WgradDenseTile& tile = laid[static_cast<std::size_t>(candidate.kernel / 2)];
+    return tile.persistent() || std::ranges::none_of(some, [&](const WgradTile& each) {
+             return each.consumers == tile.consumers && tile.left == 1 &&
+                    each.right == tile.right && each.step_bytes == tile.step_pixels * tile.element;
+           });
   });
 }
 

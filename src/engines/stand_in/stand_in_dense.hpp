@@ -3,6 +3,7 @@
 
 #include "engines/conv/dense/dense_wgmma.hpp"
 #include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "engines/stand_in/stand_in_engine.hpp"
 
 namespace kiln {
@@ -14,10 +15,11 @@ class StandInDenseEngine final : public StandInEngine {
  private:
   const Engine& exact() const override { return dense_; }
   Refusal refusal(const ConvolutionProblem& problem) const override;
-  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  void select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+              const DeviceDescription& device) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
-  DenseNhwcWgmmaEngine dense_;
+  RecipeEngine<DenseTile> dense_{dense_nhwc_wgmma};
 };
 
 class StandInWgradDenseEngine final : public StandInEngine {
@@ -27,7 +29,8 @@ class StandInWgradDenseEngine final : public StandInEngine {
  private:
   const Engine& exact() const override { return dense_; }
   Refusal refusal(const ConvolutionProblem& problem) const override;
-  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  void select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+              const DeviceDescription& device) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   WgradDenseNhwcWgmmaEngine dense_;

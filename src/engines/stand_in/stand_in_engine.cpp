@@ -25,7 +25,7 @@ std::variant<std::vector<Candidate>, Refusal> StandInEngine::candidates(
   auto* const all = std::get_if<std::vector<Candidate>>(&answer);
   if (all == nullptr) return answer;
   if (auto refused = refusal(problem)) return refused;
-  std::erase_if(*all, [&](const Candidate& candidate) { return !has(problem, candidate); });
+  select(*all, problem, device);
   if (all->empty()) return Refusal{"none of its tiles suits the problem"};
   // Sizes fit into 32 bits in all candidates or in none, so one is tried.
   Proposal first = exact().make(any, device, all->front());

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "codegen/late.hpp"
 #include "engines/engine.hpp"
@@ -33,8 +34,9 @@ class StandInEngine : public Engine {
   virtual const Engine& exact() const = 0;
   // The reason why there is no stand-in for a problem that the other engine takes; "" if there is.
   virtual Refusal refusal(const ConvolutionProblem& problem) const = 0;
-  // Whether a candidate of the other engine is offered as a stand-in.
-  virtual bool has(const ConvolutionProblem&, const Candidate&) const { return true; }
+  // Removes the other engine's candidates that are not offered as stand-ins.
+  virtual void select(std::vector<Candidate>& /*all*/, const ConvolutionProblem&,
+                      const DeviceDescription&) const {}
   // Changes the other engine's proposal to a kernel for every shape. Returns false if a size does
   // not fit into 32 bits.
   virtual bool generalize(Proposal& proposal, const DeviceDescription& device) const = 0;

@@ -2,10 +2,6 @@
 
 #include <vector>
 
-#include "engines/conv/filter_gradient/product.hpp"
-#include "engines/conv/gather.hpp"
-#include "engines/conv/tile/gemm_tile.hpp"
-
 namespace kiln {
 namespace {
 
@@ -23,9 +19,11 @@ Treatment treat(std::string_view name) {
 
 // One tile serves all problems. It is small, so that small problems too have enough tiles to fill
 // the chip.
-bool is_kept(const std::vector<GemmTile>& tiles, const Candidate& candidate) {
-  const GemmTile& tile = tiles[static_cast<std::size_t>(candidate.kernel)];
-  return tile.m == 64 && tile.n == 64;
+void select_small(std::vector<Candidate>& all, const std::vector<GemmTile>& tiles) {
+  std::erase_if(all, [&](const Candidate& candidate) {
+    const GemmTile& tile = tiles.at(static_cast<std::size_t>(candidate.kernel));
+    return tile.m != 64 || tile.n != 64;
+  });
 }
 
 // Makes the kernel check every dimension for taps outside the source.
@@ -40,9 +38,9 @@ Refusal StandInGemmEngine::refusal(const ConvolutionProblem& problem) const {
   return phase_refusal(problem);
 }
 
-bool StandInGemmEngine::has(const ConvolutionProblem& problem, const Candidate& candidate) const {
-  const Gather gather = make_gather(problem);
-  return is_kept(mma_tiles(problem, gather.channels * gather.most_taps()), candidate);
+void StandInGemmEngine::select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+                               const DeviceDescription& device) const {
+  select_small(all, gemm_.tiles(problem, device));
 }
 
 // The kernel treats every shape like one with several phases: it takes pixels image by image, and
@@ -66,9 +64,9 @@ bool StandInGemmEngine::generalize(Proposal& proposal, const DeviceDescription& 
 
 Refusal StandInWgradGemmEngine::refusal(const ConvolutionProblem&) const { return {}; }
 
-bool StandInWgradGemmEngine::has(const ConvolutionProblem& problem,
-                                 const Candidate& candidate) const {
-  return is_kept(mma_tiles(problem, usual_reduction(problem)), candidate);
+void StandInWgradGemmEngine::select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+                                    const DeviceDescription& device) const {
+  select_small(all, gemm_.tiles(problem, device));
 }
 
 bool StandInWgradGemmEngine::generalize(Proposal& proposal, const DeviceDescription& device) const {

@@ -16,7 +16,8 @@ class StandInGemmEngine final : public StandInEngine {
  private:
   const Engine& exact() const override { return gemm_; }
   Refusal refusal(const ConvolutionProblem& problem) const override;
-  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  void select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+              const DeviceDescription& device) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   RecipeEngine<GemmTile> gemm_{implicit_gemm_mma};
@@ -29,7 +30,8 @@ class StandInWgradGemmEngine final : public StandInEngine {
  private:
   const Engine& exact() const override { return gemm_; }
   Refusal refusal(const ConvolutionProblem& problem) const override;
-  bool has(const ConvolutionProblem& problem, const Candidate& candidate) const override;
+  void select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
+              const DeviceDescription& device) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
   RecipeEngine<GemmTile> gemm_{wgrad_implicit_gemm_mma};

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/conv/dense/dense_case.hpp"
 #include "engines/choice.hpp"
-#include "engines/conv/dense/dense_wgmma.hpp"
 #include "problem/result_pass.hpp"
 #include "tensor_core_case.hpp"
 #include "written_results.hpp"
@@ -49,7 +49,7 @@ ConvolutionProblem problem_of(const Asked& asked) {
                  : make_convolution_transposed(o.spec, o.y, o.w, o.x, list);
 }
 
-const DenseNhwcWgmmaEngine dense;
+const RecipeEngine dense(::kiln::dense_nhwc_wgmma);
 
 // The result by the plain tile and then a pass over it.
 HostTensor by_plain_tile(const OperationCase& item, const DenseTile& tile,
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(in_the_epilogue_of_every_tile) {
     BOOST_TEST_REQUIRE((candidates != nullptr), text_of(problem)
                                                     << ": " << refusal_of(dense, problem));
     for (const Candidate& candidate : *candidates) {
-      const DenseTile& tile = dense.tiles()[static_cast<std::size_t>(candidate.kernel)];
+      const DenseTile tile = tile_of(dense, candidate, problem, on);
       BOOST_TEST(candidate.workspace > 0);
       BOOST_TEST(candidate.workspace <= 600 * 1024);
       ++seed;
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(in_the_epilogue_of_every_tile) {
   // beta scales what dx held.
   const Asked plain{"mb3ic64ih9iw7oc64kh1", f16, nhwc};
   if (share.takes("in place"))
-    check_tile(uniform(problem_of(plain), 7, {.alpha = 1, .beta = 2}), dense.tiles()[2],
-               device_of(3));
+    check_tile(uniform(problem_of(plain), 7, {.alpha = 1, .beta = 2}),
+               all_laid(false, problem_of(plain))[2], device_of(3));
 }
 
 // Every pass, type and layout, activations with and without parameters, with and without workspace.

@@ -5,8 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "ops/conv/dense/dense_case.hpp"
 #include "engines/choice.hpp"
-#include "engines/conv/dense/dense_wgmma.hpp"
 #include "tensor_core_case.hpp"
 #include "written_results.hpp"
 
@@ -18,7 +18,7 @@ constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
 constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
 
-const DenseNhwcWgmmaEngine dense;
+const RecipeEngine dense(::kiln::dense_nhwc_wgmma);
 
 ConvolutionProblem with_moments(ConvolutionProblem problem) {
   problem.epilogue.moments = true;
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(in_the_epilogue_of_every_tile) {
     const auto* const candidates = std::get_if<std::vector<Candidate>>(&answer);
     BOOST_TEST_REQUIRE((candidates != nullptr), text_of(problem));
     for (const Candidate& candidate : *candidates) {
-      const DenseTile& tile = dense.tiles()[static_cast<std::size_t>(candidate.kernel)];
+      const DenseTile tile = tile_of(dense, candidate, problem, on);
       BOOST_TEST(candidate.workspace > 0);
       BOOST_TEST(candidate.workspace <= 600 * 1024);
       ++seed;
@@ -90,7 +90,8 @@ BOOST_AUTO_TEST_CASE(in_the_epilogue_of_every_tile) {
       with_moments(fused_in("mb3ic40ih9iw7oc72kh1", f16, KILN_TENSOR_NHWC, KILN_TENSOR_NHWC));
   for (const std::size_t tile : {std::size_t{6}, std::size_t{15}})
     if (share.takes("fused", tile < 7))
-      check_tile(uniform(fused, 7, {.alpha = 1, .beta = 0.5}), dense.tiles()[tile], device_of(3));
+      check_tile(uniform(fused, 7, {.alpha = 1, .beta = 0.5}), all_laid(false, fused)[tile],
+                 device_of(3));
 }
 
 // Far from 0 relative to its deviations, a channel's variance is lost to sums of squares. A
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(means_of_many_deviations_and_constant_channels) {
   constexpr std::size_t tiles[] = {6, 12};  // with pixels as operand A, with filters
   for (const std::size_t tile : std::span(tiles).first(static_cast<std::size_t>(turns(1, 2)))) {
     const WrittenResults results =
-        run_all(item, dense.propose(dense.tiles()[tile], problem, device_of(4)));
+        run_all(item, dense.propose(all_laid(false, problem)[tile], problem, device_of(4)));
     BOOST_TEST(fault_of(item, results) == "");
     BOOST_TEST(results["moments"].at(64 + 5) == static_cast<double>(0.1f));
     BOOST_TEST(results["moments"].at(128 + 5) == 0);

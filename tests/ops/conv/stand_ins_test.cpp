@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(direct_epilogues_and_phases) {
 // Sizes that end within a tile; strides, dilation, flipped filters; lines and volumes; a bias.
 BOOST_AUTO_TEST_CASE(dense_serves_every_shape) {
   if (!has_warpgroups()) return;
-  const DenseNhwcWgmmaEngine exact;
+  const RecipeEngine exact(dense_nhwc_wgmma);
   std::size_t turn = 0;
   for (const char* line :
        {"mb3ic72ih13iw9oc88kh3ph1", "mb2ic136ih10oc72kh1", "mb1ic16ih12oc64kh3dh1",
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(dense_serves_every_shape) {
 // Data gradients in TF32, whose first step transposes the filter.
 BOOST_AUTO_TEST_CASE(dense_turns_filters) {
   if (!has_warpgroups()) return;
-  const DenseNhwcWgmmaEngine exact;
+  const RecipeEngine exact(dense_nhwc_wgmma);
   std::size_t turn = 0;
   for (const char* line : {"mb3ic72ih13iw9oc88kh3ph1", "mb2ic136ih10oc72kh1",
                            "mb2ic64ih9oc96kh3sh2ph1", "mb2ic64id4ih6oc64kd2kh3sd2sh2ph1"}) {
@@ -170,7 +170,8 @@ BOOST_AUTO_TEST_CASE(dense_long_sums) {
   if (!has_warpgroups()) return;
   const OperationCase item =
       uniform_of(problem_in("mb1ic2048ih3oc64kh3ph1", f16, KILN_TENSOR_NHWC));
-  check_bits(dense, DenseNhwcWgmmaEngine(), item, candidates_of(dense, item.problem).front());
+  check_bits(dense, RecipeEngine(dense_nhwc_wgmma), item,
+             candidates_of(dense, item.problem).front());
 }
 
 BOOST_AUTO_TEST_CASE(wgrad_dense_serves_every_shape) {

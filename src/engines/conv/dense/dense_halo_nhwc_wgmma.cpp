@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -22,7 +20,7 @@
 namespace kiln {
 namespace {
 
-constexpr DensePatch all_patches[] = {{28}, {32}, {24}, {16}};
+constexpr std::int64_t all_rows[] = {28, 32, 24, 16};  // of a patch
 
 constexpr std::int64_t line_bytes = 128, filter_bytes = 64 * line_bytes;
 constexpr std::int64_t halo_slots = 2, most_filter_slots = 8, least_filter_slots = 4;
@@ -31,41 +29,41 @@ constexpr int threads = 384;
 // Longer sums need promotion (add_dense_promotion), which this engine does not do.
 constexpr std::int64_t most_products = 16384;
 
-// A patch laid on a problem: its halo and its shared memory, in bytes.
-struct Layout {
-  std::int64_t columns, rows;  // columns and rows of the halo
-  std::int64_t filter_slots, barriers_at, shared_memory;
-};
-
-std::int64_t whole_swizzles(std::int64_t bytes) { return round_up(bytes, 1024); }
-
-Layout lay(const DensePatch& patch, const Gather& gather) {
+// The patch of so many rows laid on a problem.
+DensePatch lay(std::int64_t rows, const Gather& gather) {
+  const auto whole_swizzles = [](std::int64_t bytes) { return round_up(bytes, 1024); };
   const auto element = static_cast<std::int64_t>(size_of(gather.type));
   const Spatial& taps = gather.phases.front().taps;
-  Layout out{};
-  out.columns = 8 + (taps[2] - 1) * std::abs(gather.step[2]);
-  out.rows = patch.rows + (taps[1] - 1) * std::abs(gather.step[1]);
-  const std::int64_t halos = halo_slots * whole_swizzles(out.columns * out.rows * line_bytes);
-  const std::int64_t slabs = 2 * whole_swizzles(patch.pixels() * 64 * element);
+  DensePatch out;
+  out.rows = rows;
+  out.halo_columns = 8 + (taps[2] - 1) * std::abs(gather.step[2]);
+  out.halo_rows = rows + (taps[1] - 1) * std::abs(gather.step[1]);
+  const std::int64_t halos =
+      halo_slots * whole_swizzles(out.halo_columns * out.halo_rows * line_bytes);
+  const std::int64_t slabs = 2 * whole_swizzles(out.pixels() * 64 * element);
   const auto barriers = [](std::int64_t filters) { return 8 * (2 * filters + 2 * halo_slots + 4); };
   const std::int64_t left = most_shared_memory - halos - slabs - barriers(most_filter_slots);
   out.filter_slots = std::min(left / filter_bytes, most_filter_slots);
-  out.barriers_at = out.filter_slots * filter_bytes + halos + slabs;
-  out.shared_memory = out.barriers_at + barriers(out.filter_slots);
+  out.shared_memory = out.filter_slots * filter_bytes + halos + slabs + barriers(out.filter_slots);
   return out;
 }
 
-bool fits(const Layout& layout) {
+std::vector<DensePatch> lay_all(const Seen& seen) {
   constexpr std::int64_t most_box = 256;
-  return layout.filter_slots >= least_filter_slots && layout.columns <= most_box &&
-         layout.rows <= most_box;
+  std::vector<DensePatch> patches;
+  for (const std::int64_t rows : all_rows)
+    if (const DensePatch patch = lay(rows, seen.gather); patch.filter_slots >= least_filter_slots &&
+                                                         patch.halo_columns <= most_box &&
+                                                         patch.halo_rows <= most_box)
+      patches.push_back(patch);
+  return patches;
 }
 
-std::int64_t tiles_of(const DensePatch& patch, const ConvolutionProblem& problem,
-                      const Gather& gather) {
-  const Spatial& pixels = gather.phases.front().pixels;
-  return problem.batch * pixels[0] * ceil_div(pixels[1], patch.rows) * ceil_div(pixels[2], 8) *
-         gather.groups * ceil_div(gather.rows, 64);
+TileCounts count(const DensePatch& patch, const Seen& seen) {
+  const Spatial& pixels = seen.gather.phases.front().pixels;
+  const std::int64_t of_pixels =
+      seen.problem.batch * pixels[0] * ceil_div(pixels[1], patch.rows) * ceil_div(pixels[2], 8);
+  return {of_pixels, of_pixels * seen.gather.groups * ceil_div(seen.gather.rows, 64)};
 }
 std::int64_t line_channels(const Gather& gather) {
   return line_bytes / static_cast<std::int64_t>(size_of(gather.type));
@@ -74,27 +72,31 @@ std::int64_t steps_of(const Gather& gather) {
   return gather.most_taps() * ceil_div(gather.channels, line_channels(gather));
 }
 
-double seconds(const DensePatch& patch, const ConvolutionProblem& problem, const Gather& gather,
-               const DeviceDescription& device) {
+std::vector<Offer> offers(const DensePatch& patch, const Seen& seen, const TileCounts& tiles) {
+  const ConvolutionProblem& problem = seen.problem;
   DenseHaloWork work;
   work.pixels = patch.pixels();
-  work.line_bytes = static_cast<int>(dense_lines(problem, gather, 0).channels *
+  work.line_bytes = static_cast<int>(dense_lines(problem, seen.gather, 0).channels *
                                      static_cast<std::int64_t>(size_of(problem.type())));
-  work.tiles = tiles_of(patch, problem, gather);
-  work.steps = steps_of(gather);
+  work.tiles = tiles.all;
+  work.steps = steps_of(seen.gather);
   work.bytes = work_of(problem, false).bytes;
-  return dense_halo_seconds(work, device);
+  Offer only;
+  only.seconds =
+      dense_halo_seconds(work, seen.device) + turned_filter_seconds(problem, seen.device);
+  only.workspace = turned_filter_bytes(problem);
+  return {only};
 }
 
-std::string describe(const DensePatch& patch, const Layout& layout) {
+std::string describe(const DensePatch& patch) {
   return cat("64x", patch.pixels(), ", patches of 8x", patch.rows, ", ", threads, " threads, ",
-             layout.filter_slots, " stages of the filter");
+             patch.filter_slots, " stages of the filter");
 }
 
-Refusal halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
-                     const DeviceDescription& device) {
-  if (auto refused = dense_refusal(problem, gather, device)) return refused;
-  if (auto refused = dense_results_refusal(problem, gather)) return refused;
+Refusal refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  if (auto refused = dense_refusal(seen.problem, gather, seen.device)) return refused;
+  if (auto refused = dense_results_refusal(seen.problem, gather)) return refused;
   if (gather.phases.size() > 1)
     return Refusal{"a data gradient with a stride; this engine takes stride 1"};
   for (const std::int64_t stride : gather.stride)
@@ -114,50 +116,16 @@ Refusal halo_refusal(const ConvolutionProblem& problem, const Gather& gather,
   return {};
 }
 
-}  // namespace
-
-std::span<const DensePatch> DenseHaloNhwcWgmmaEngine::patches() { return all_patches; }
-
-std::variant<std::vector<Candidate>, Refusal> DenseHaloNhwcWgmmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& asked = std::get<ConvolutionProblem>(any);
-  const ConvolutionProblem problem = with_turned_filter(asked);
-  const Gather gather = make_gather(problem);
-  if (auto refused = halo_refusal(problem, gather, device)) return refused;
-  if (turns_filter(asked))
-    if (auto refused = turned_filter_refusal(asked)) return refused;
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < std::size(all_patches); ++i)
-    if (fits(lay(all_patches[i], gather)) &&
-        tiles_of(all_patches[i], problem, gather) <= limit32 / 2)
-      candidates.push_back(
-          {static_cast<int>(i), 1, seconds(all_patches[i], problem, gather, device)});
-  for (Candidate& candidate : candidates) {
-    candidate.seconds += turned_filter_seconds(asked, device);
-    candidate.workspace = turned_filter_bytes(asked);
-  }
-  if (candidates.empty()) return Refusal{"the halo of no patch fits into shared memory"};
-  return candidates;
+Refusal tile_refusal(const DensePatch& patch, const Seen& seen, const Sharing& /*sharing*/) {
+  if (const std::int64_t tiles = count(patch, seen).all; tiles > limit32 / 2)
+    return cat(tiles, " tiles; expected at most ", limit32 / 2);
+  return {};
 }
 
-Proposal DenseHaloNhwcWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                        Candidate candidate) const {
-  return propose(all_patches[candidate.kernel], std::get<ConvolutionProblem>(any), device);
-}
-
-Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const ConvolutionProblem& asked,
-                                           const DeviceDescription& device) const {
-  const ConvolutionProblem problem = with_turned_filter(asked);
-  const Gather gather = make_gather(problem);
-  const Layout layout = lay(patch, gather);
+void write(KernelSpec& spec, const DensePatch& patch, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   const DenseLines lines = dense_lines(problem, gather, 0);
-  Proposal out;
-  KernelSpec& spec = out.first().kernel;
-  spec.engine = name();
-  spec.file = cat("conv/dense/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = describe(patch, layout);
-  spec.shared_memory = static_cast<std::uint32_t>(layout.shared_memory);
   spec.alignment = 16;
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -171,32 +139,55 @@ Proposal DenseHaloNhwcWgmmaEngine::propose(const DensePatch& patch, const Convol
   add_dense_lines(spec.constants, lines, problem);
   add("MAY_LACK_TAPS", false);
   add("BLOCK_RIGHT", std::int64_t{patch.pixels()}, "pixels of a patch: columns of operand B");
-  add("FILTER_SLOTS", layout.filter_slots);
+  add("FILTER_SLOTS", patch.filter_slots);
   add("HALO_SLOTS", halo_slots);
-  add("SHARED_BYTES", layout.shared_memory);
+  add("SHARED_BYTES", patch.shared_memory);
   add("FILTER_BY_CHANNELS", filter_by_channels(gather),
       "the rows of w are contiguous, not its channels");
   add("MAPS", dense_map_count(problem, gather));
   add_dense_promotion(spec.constants, steps_of(gather), lines.channels);
   add_sum_registers(spec.constants, 1, patch.pixels() / 8, false, "f32");
   add_warpgroup_instruction(spec.constants, patch.pixels());
-
-  LaunchSpec& launch = out.first().launch;
-  launch.empty = problem.batch == 0;
-  DenseParams params{};
-  params.coef[0] = problem.epilogue.activation.coefficient;
-  params.coef[1] = problem.epilogue.activation.coefficient2;
-  const std::int64_t tiles = tiles_of(patch, problem, gather);
-  params.tiles[0] = static_cast<unsigned>(tiles);
-  launch.shape.grid = {
-      static_cast<std::uint32_t>(std::clamp<std::int64_t>(tiles, 1, device.multiprocessors)), 1, 1};
-  launch.shape.block = {threads, 1, 1};
-  launch.shape.shared_memory = spec.shared_memory;
-  launch.maps = dense_patch_maps(problem, gather, {lines, layout.columns, layout.rows, patch.rows});
-  launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
-  std::memcpy(launch.parameters.data(), &params, sizeof params);
-  add_dense_patches(launch, problem);
-  return behind_turned_filter(std::move(out), asked);
 }
+
+LaunchSpec launch(const DensePatch& patch, const Seen& seen) {
+  const DenseLines lines = dense_lines(seen.problem, seen.gather, 0);
+  const std::int64_t tiles = count(patch, seen).all;
+  DenseParams params{};
+  params.tiles[0] = static_cast<unsigned>(tiles);
+  return dense_launch(params, tiles, threads, static_cast<std::uint32_t>(patch.shared_memory),
+                      dense_patch_maps(seen.problem, seen.gather,
+                                       {lines, patch.halo_columns, patch.halo_rows, patch.rows}),
+                      seen);
+}
+
+}  // namespace
+
+const Recipe<DensePatch> dense_halo_nhwc_wgmma = {
+    .name = "dense_halo_nhwc_wgmma",
+    .file = "conv/dense/dense_halo_nhwc_wgmma.cu",
+    .refusal = [](const Seen& seen) { return refusal_turned(seen, refusal); },
+    .lay = lay_all,
+    .no_tile = "the halo of no patch fits into shared memory",
+    .tile_refusal = tile_refusal,
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = [](const DensePatch&) { return threads; },
+    .shared_memory = [](const DensePatch& patch,
+                        const Seen&) { return static_cast<std::uint32_t>(patch.shared_memory); },
+    .write =
+        [](KernelSpec& spec, const DensePatch& patch, const Seen& seen) {
+          seen_turned(seen, [&](const Seen& turned) { write(spec, patch, turned); });
+        },
+    .launch =
+        [](const KernelSpec&, const DensePatch& patch, const Seen& seen, const Sharing&) {
+          return seen_turned(seen, [&](const Seen& turned) { return launch(patch, turned); });
+        },
+    .finish =
+        [](Proposal& proposal, const DensePatch&, const Seen& seen, const Sharing&) {
+          proposal = behind_turned_filter(std::move(proposal), seen.problem);
+        },
+};
 
 }  // namespace kiln

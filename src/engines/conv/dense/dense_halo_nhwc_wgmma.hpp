@@ -2,35 +2,21 @@
 // f32 in TF32. All taps of the filter read one halo in shared memory.
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
+#include <cstdint>
 
-#include "engines/conv/gather.hpp"
-#include "engines/engine.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
-// A tile of 64 rows (filters) by a patch of pixels, 8 columns wide.
+// A tile of 64 rows (filters) by a patch of pixels, 8 columns wide, laid on a problem.
 struct DensePatch {
-  int rows;  // rows of pixels
+  std::int64_t rows = 0;                             // of pixels
+  std::int64_t halo_columns = 0, halo_rows = 0;      // of source pixels
+  std::int64_t filter_slots = 0, shared_memory = 0;  // bytes
 
-  int pixels() const { return rows * 8; }
+  int pixels() const { return static_cast<int>(rows) * 8; }
 };
 
-class DenseHaloNhwcWgmmaEngine final : public Engine {
- public:
-  const char* name() const override { return "dense_halo_nhwc_wgmma"; }
-  bool is_for(const Problem& problem) const override { return is_gather(problem); }
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-
-  // All patches. A candidate's kernel is an index into them.
-  static std::span<const DensePatch> patches();
-  Proposal propose(const DensePatch& patch, const ConvolutionProblem& problem,
-                   const DeviceDescription& device) const;
-};
+extern const Recipe<DensePatch> dense_halo_nhwc_wgmma;
 
 }  // namespace kiln

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
-#include "conv/dense/params.h"
 #include "engines/conv/dense/refusal.hpp"
 
 namespace kiln {
@@ -87,8 +87,25 @@ std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
   return std::move(maps.all);
 }
 
-void add_dense_patches(LaunchSpec& launch, const ConvolutionProblem& problem) {
-  const std::vector<Operand> operands = operands_of(problem);
+LaunchSpec dense_launch(DenseParams params, std::int64_t tiles, int threads,
+                        std::uint32_t shared_memory, std::vector<LaunchSpec::Map> maps,
+                        const Seen& seen) {
+  const ConvolutionEpilogue& epilogue = seen.problem.epilogue;
+  const Activation& activation =
+      epilogue.gradient ? epilogue.gradient->activation : epilogue.activation;
+  params.coef[0] = activation.coefficient;
+  params.coef[1] = activation.coefficient2;
+  LaunchSpec launch;
+  launch.empty = seen.problem.batch == 0;
+  const auto blocks = std::clamp<std::int64_t>(tiles, 1, seen.device.multiprocessors);
+  launch.shape.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
+  launch.shape.block = {static_cast<std::uint32_t>(threads), 1, 1};
+  launch.shape.shared_memory = shared_memory;
+  launch.maps = std::move(maps);
+  launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
+  std::memcpy(launch.parameters.data(), &params, sizeof params);
+
+  const std::vector<Operand> operands = operands_of(seen.problem);
   const auto add = [&](std::string_view name, std::size_t offset) {
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (operands[i].name == name)
@@ -99,7 +116,8 @@ void add_dense_patches(LaunchSpec& launch, const ConvolutionProblem& problem) {
   launch.patches.push_back({LaunchSpec::Hole::alpha, 0, offsetof(DenseParams, alpha)});
   launch.patches.push_back({LaunchSpec::Hole::beta, 0, offsetof(DenseParams, beta)});
   add(operands.back().name, offsetof(DenseParams, out));
-  add(problem.epilogue.residual ? "z" : operands.back().name, offsetof(DenseParams, z));
+  add(epilogue.residual ? "z" : operands.back().name, offsetof(DenseParams, z));
+  return launch;
 }
 
 }  // namespace kiln

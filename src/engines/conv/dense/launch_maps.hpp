@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
+#include "conv/dense/params.h"
 #include "engines/conv/maps/tensor_maps.hpp"
+#include "engines/conv/recipe/seen.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -51,7 +53,10 @@ std::vector<LaunchSpec::Map> dense_patch_maps(const ConvolutionProblem& problem,
                                               const Gather& gather, const PatchBoxes& boxes);
 std::int64_t dense_map_count(const ConvolutionProblem& problem, const Gather& gather);
 
-// Adds the holes of DenseParams to the launch.
-void add_dense_patches(LaunchSpec& launch, const ConvolutionProblem& problem);
+// The launch of persistent blocks, one for each multiprocessor at most, that take `tiles` tiles.
+// Fills in what all dense kernels take.
+LaunchSpec dense_launch(DenseParams params, std::int64_t tiles, int threads,
+                        std::uint32_t shared_memory, std::vector<LaunchSpec::Map> maps,
+                        const Seen& seen);
 
 }  // namespace kiln

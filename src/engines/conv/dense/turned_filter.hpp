@@ -8,6 +8,7 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
+#include "engines/conv/recipe/seen.hpp"
 #include "engines/engine.hpp"
 #include "problem/convolution.hpp"
 
@@ -25,6 +26,19 @@ double turned_filter_seconds(const ConvolutionProblem& problem, const DeviceDesc
 // The problem of the second step, with the strides of the transposed filter; `problem` itself
 // unless turns_filter().
 ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem);
+
+// Calls of(seen) with the problem of the second step.
+template <class Of>
+auto seen_turned(const Seen& seen, Of of) {
+  if (!turns_filter(seen.problem)) return of(seen);
+  const ConvolutionProblem turned = with_turned_filter(seen.problem);
+  return of(Seen(turned, seen.device));
+}
+// The second step's refusal, or that of the first.
+inline Refusal refusal_turned(const Seen& seen, Refusal of_second(const Seen&)) {
+  if (auto refused = seen_turned(seen, of_second)) return refused;
+  return turns_filter(seen.problem) ? turned_filter_refusal(seen.problem) : Refusal{};
+}
 
 // A proposal of both steps, made from that of the second; `second` itself unless turns_filter().
 Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem);

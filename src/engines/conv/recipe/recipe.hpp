@@ -47,7 +47,9 @@ struct Recipe {
   // The tiles that fit, laid on the problem at any batch size. A candidate's kernel is an index
   // into them.
   std::vector<Tile> (*lay)(const Seen& seen);
-  const char* no_tile;  // the refusal if there is none
+  const char* no_tile = nullptr;  // the refusal if there is none; null: there is always one
+  // The refusal if there is no tile, where it has numbers: in place of no_tile.
+  Refusal (*why_no_tile)(const Seen& seen) = nullptr;
   // Why a tile cannot be launched so; null: only the number of blocks is looked at.
   Refusal (*tile_refusal)(const Tile& tile, const Seen& seen, const Sharing& sharing) = nullptr;
   TileCounts (*count)(const Tile& tile, const Seen& seen);

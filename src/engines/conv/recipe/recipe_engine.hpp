@@ -36,7 +36,8 @@ class RecipeEngine final : public Engine {
     const Seen seen(std::get<ConvolutionProblem>(problem), device);
     if (auto refused = recipe_.refusal(seen)) return refused;
     const auto laid = this->laid(seen);
-    if (laid->empty()) return Refusal{recipe_.no_tile};
+    if (laid->empty())
+      return recipe_.why_no_tile != nullptr ? recipe_.why_no_tile(seen) : Refusal{recipe_.no_tile};
     std::vector<Candidate> candidates;
     Refusal first;
     for (std::size_t i = 0; i < laid->size(); ++i) {

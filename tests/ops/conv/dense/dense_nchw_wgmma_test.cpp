@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/dense/dense_wgmma.hpp"
+#include "ops/conv/dense/dense_case.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const DenseNchwWgmmaEngine engine;
+const RecipeEngine engine(::kiln::dense_nchw_wgmma);
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
 constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
@@ -40,7 +40,7 @@ void check(const OperationCase& item, std::size_t turn, std::size_t most = 3) {
   const HostTensor want = item.expected();
   for (std::size_t i = 0; i < std::min(most, candidates->size()); ++i) {
     const Candidate& candidate = (*candidates)[(turn * most + i) % candidates->size()];
-    check_tile(engine.tiles()[static_cast<std::size_t>(candidate.kernel)], item, want);
+    check_tile(tile_of(engine, candidate, item.problem), item, want);
   }
 }
 
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_tile) {
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
     const bool words = arithmetic.type == KILN_DATA_FLOAT;  // pixels go through registers
-    for (const DenseTile& tile : engine.tiles())
+    for (const DenseTile& tile : all_laid(true, problem))
       if ((tile.pixels_left || !words) && share.takes(describe(tile), pass, words))
         check_tile(tile, item, want);
   }

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "engines/conv/dense/dense_wgmma.hpp"
+#include "ops/conv/dense/dense_case.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const DenseNhwcWgmmaEngine engine;
+const RecipeEngine engine(::kiln::dense_nhwc_wgmma);
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
 constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
@@ -35,7 +35,7 @@ void check_tile(const DenseTile& tile, const OperationCase& item, const HostTens
 // call.
 void check(const OperationCase& item, std::size_t turn) {
   const HostTensor want = item.expected();
-  const auto tiles = engine.tiles();
+  const std::vector<DenseTile> tiles = all_laid(false, std::get<ConvolutionProblem>(item.problem));
   constexpr std::size_t small[] = {6, 15, 4, 12, 2, 17};  // indices of small, quick tiles
   for (std::size_t i = 0; i < 2; ++i)
     check_tile(tiles[small[(2 * turn + i) % std::size(small)]], item, want);
@@ -49,7 +49,7 @@ void check_own(const OperationCase& item, std::size_t turn, std::size_t most = 2
   const HostTensor want = item.expected();
   for (std::size_t i = 0; i < std::min(most, candidates->size()); ++i) {
     const Candidate& candidate = (*candidates)[(turn * most + i) % candidates->size()];
-    check_tile(engine.tiles()[static_cast<std::size_t>(candidate.kernel)], item, want);
+    check_tile(tile_of(engine, candidate, item.problem), item, want);
   }
 }
 
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(every_tile) {
         nhwc("mb2ic72ih13iw11oc136kh1kw3pw1", pass == ConvolutionPass::fprop ? f16 : bf16, pass);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const DenseTile& tile : engine.tiles())
+    for (const DenseTile& tile : all_laid(false, problem))
       if (!tile.joined && share.takes(describe(tile), pass)) check_tile(tile, item, want);
   }
 }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(joined_phases) {
     int joined = 0;
     const auto answer = engine.candidates(item.problem, device()->description());
     for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
-      const DenseTile& tile = engine.tiles()[static_cast<std::size_t>(candidate.kernel)];
+      const DenseTile tile = tile_of(engine, candidate, item.problem);
       if (!tile.joined) continue;
       ++joined;
       if (share.takes(of.line, describe(tile))) check_tile(tile, item, want);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(joined_phases) {
         nhwc("mb2ic32ih8oc40kh2sh2", f16, ConvolutionPass::dgrad, KILN_CONVOLUTION)}) {
     const auto answer = engine.candidates(problem, device()->description());
     for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer))
-      BOOST_TEST(!engine.tiles()[static_cast<std::size_t>(candidate.kernel)].joined);
+      BOOST_TEST(!tile_of(engine, candidate, problem).joined);
   }
 }
 
