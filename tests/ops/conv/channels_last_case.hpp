@@ -12,6 +12,7 @@
 #include <string>
 #include <variant>
 
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "tensor_core_case.hpp"
 
 namespace test {
@@ -57,12 +58,13 @@ inline void check_split(const OperationCase& item, const Proposal& proposal, con
                                 << split.cluster << ", " << split.groups << " groups: " << fault);
 }
 
-// The same for an engine with one tile for each problem.
-template <class Engine>
-void check_split(const Engine& engine, const OperationCase& item, const Split& split) {
+// The same for the first tile of an engine.
+template <class Tile>
+void check_split(const RecipeEngine<Tile>& engine, const OperationCase& item, const Split& split) {
   const auto& problem = std::get<ConvolutionProblem>(item.problem);
-  check_split(item, engine.propose(problem, device()->description(), split.cluster, split.groups),
-              split);
+  const DeviceDescription& on = device()->description();
+  const Tile tile = engine.tiles(problem, on).front();
+  check_split(item, engine.propose(tile, problem, on, {split.cluster, split.groups}), split);
 }
 
 // Random numbers, within the reference's bounds.

@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 
 const FewInputChannelsNhwcMmaEngine forward;
-const WgradFewChannelsMmaEngine of_filters;
+const RecipeEngine of_filters(::kiln::wgrad_few_channels_mma);
 
 struct GradientCase {
   const char* line;
@@ -36,7 +36,8 @@ void check_gradients(const ConvolutionProblem& problem, std::size_t& turn,
   for (const FewChannelsGradientTile& tile : of_filters.tiles(problem, device()->description())) {
     const Split split = split_in_turn(turn++);
     if (!share.takes(text_of(item.problem), describe(tile))) continue;
-    check_split(item, of_filters.propose(tile, problem, split.cluster, split.groups), split);
+    const Sharing sharing{split.cluster, split.groups};
+    check_split(item, of_filters.propose(tile, problem, device()->description(), sharing), split);
   }
 }
 
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(refusals_of_filter_gradients) {
              "the channel stride of dy is 16; expected 1");
   BOOST_TEST(
       refusal_of(of_filters, nhwc("mb4ic3ih90oc32kh60kw60", KILN_DATA_HALF, ConvolutionPass::wgrad))
-          .starts_with("a row of the filter has 60 taps, "));
+          .starts_with("the sums of a row of the filter do not fit into the registers of a block"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

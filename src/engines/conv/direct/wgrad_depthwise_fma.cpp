@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -20,24 +19,7 @@ constexpr std::int64_t most_channels = 8;  // of a group; each channel of x read
 constexpr std::int64_t most_sums = 72, most_row = 48;
 constexpr std::int64_t block_threads = 256, most_runs = 128, resident = 2, vector_bytes = 16;
 
-struct Tile {
-  std::int64_t run = 8;                   // contiguous pixels of a thread
-  std::int64_t filter_rows = 0;           // rows of the filter of a block
-  std::int64_t runs = 0, p = 0;           // runs in a tile's row, and rows of a tile
-  std::int64_t units = 1;                 // tiles that a block computes at a time
-  std::int64_t tiles_p = 0, tiles_q = 0;  // tiles in an image
-  // Elements of an access: of a copy of x, a read of dy, and a read of shared memory.
-  std::int64_t pack = 1, dy_pack = 1, read = 1;
-  // Elements of x in a unit of shared memory, units from a thread's run to the next one's, elements
-  // from a row to its neighbour, and from the units that threads read first to the next ones.
-  std::int64_t unit = 1, lane_units = 1, pitch = 0, plane = 0;
-  std::int64_t shift = 0;        // elements at the start of a row's first copy that no pixel needs
-  std::int64_t row = 0;          // elements of a row of x that a thread holds
-  std::int64_t patch_width = 0;  // elements of a row of x that a tile needs
-  std::int64_t shared_memory = 0;
-
-  std::int64_t threads() const { return round_up(units * p * runs, 32); }
-};
+using Tile = WgradDepthwiseFmaTile;
 
 std::int64_t element_of(DataType type) { return static_cast<std::int64_t>(size_of(type)); }
 std::int64_t words_of(DataType type) {
@@ -60,7 +42,9 @@ std::int64_t pack_of(const ConvolutionProblem& problem, std::int64_t width, cons
   return whole_row_copy(problem, width, 1, strides, true) / element_of(problem.type());
 }
 
-Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
+std::vector<Tile> lay(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t element = element_of(problem.type());
   Tile tile;
@@ -116,28 +100,23 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
   const std::int64_t sums = tile.filter_rows * phase.taps[2] * 4 * words_of(problem.type());
   const auto memory = [&] {
     return round_up(2 * tile.units * patch * element, 16) + round_up(sums, 16) +
-           sums * tile.threads() / 32;
+           sums * round_up(tile.units * tile.p * tile.runs, 32) / 32;
   };
   // Other blocks of the multiprocessor hide the waits as well as more units would.
   constexpr std::int64_t enough_memory = 56 * 1024;
   while (tile.units > 1 && memory() > enough_memory) --tile.units;
   tile.shared_memory = memory();
-  return tile;
+  tile.dw = {.block_rows = 1,
+             .block_channels = 1,
+             .filter_rows = tile.filter_rows,
+             .image_units = phase.pixels[0] * tile.tiles_p * tile.tiles_q,
+             .at_once = tile.units,
+             .threads = round_up(tile.units * tile.p * tile.runs, 32)};
+  return {tile};
 }
 
-FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const Tile& tile) {
-  FilterGradientTiles tiles;
-  tiles.block_rows = tiles.block_channels = 1;
-  tiles.filter_rows = tile.filter_rows;
-  tiles.units = problem.batch * gather.phases.front().pixels[0] * tile.tiles_p * tile.tiles_q;
-  tiles.at_once = tile.units;
-  tiles.threads = tile.threads();
-  return tiles;
-}
-
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
+Refusal refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
   if (gather.channels > most_channels)
     return cat(gather.channels, " input channels a group; expected at most ", most_channels);
@@ -146,23 +125,26 @@ Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (auto refused = whole_rows_refusal("dy", phase.pixels[2], 1, gather.out_strides))
     return refused;
   if (auto refused = whole_row_sizes_refusal(gather, 1)) return refused;
-  const std::int64_t words = words_of(problem.type());
+  const std::int64_t words = words_of(seen.problem.type());
   if (phase.taps[2] * words > most_sums)
     return cat("a row of the filter has ", phase.taps[2], " taps; expected at most ",
                most_sums / words);
-  const Tile tile = tile_of(problem, gather);
+  return {};
+}
+
+Refusal tile_refusal(const Tile& tile, const Seen& seen, const Sharing& /*sharing*/) {
+  const std::int64_t words = words_of(seen.problem.type());
   if (tile.row * words > most_row)
     return cat(tile.run, " pixels reach over ", tile.row, " places of a row; expected at most ",
                most_row / words);
   if (tile.shared_memory >
-      std::min<std::int64_t>(device.shared_memory_per_block,
-                             device.shared_memory_per_multiprocessor / resident - 1024))
+      std::min<std::int64_t>(seen.device.shared_memory_per_block,
+                             seen.device.shared_memory_per_multiprocessor / resident - 1024))
     return cat("the pixels of x of a tile take ", tile.shared_memory, " bytes of shared memory");
   return {};
 }
 
-double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
+double seconds(const Tile& tile, const Seen& seen, const Sharing& sharing) {
   // Fitted to an H200's times of 3x3 filters and of rows of 31 taps. Instructions of a copy, of the
   // conversion of a word, and of a turn's start.
   constexpr double copy_instructions = 24, conversion_instructions = 2, start_instructions = 40;
@@ -173,45 +155,50 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
   constexpr double turn_clocks = 600, hiding_blocks = 4, first_clocks = 2000;
   // How much faster L2, from which tiles of other filter rows read again, is than memory.
   constexpr double cache_share = 2;
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
+  const Gather& gather = seen.gather;
+  const DeviceDescription& device = seen.device;
+  const std::int64_t blocks = tile.dw.blocks(seen, sharing);
   const auto taps_s = static_cast<double>(gather.phases.front().taps[2]);
-  const bool halves = size_of(problem.type()) == 2;
+  const bool halves = size_of(seen.problem.type()) == 2;
   const auto run = static_cast<double>(tile.run), row = static_cast<double>(tile.row);
   const auto rows = static_cast<double>(tile.filter_rows);
   const auto patch = static_cast<double>(tile.units * tile.patch_width *
                                          reach(gather, 1, tile.p, tile.filter_rows));
   const double thread =
       start_instructions +
-      rows * (run * taps_s * static_cast<double>(words_of(problem.type())) +
+      rows * (run * taps_s * static_cast<double>(words_of(seen.problem.type())) +
               row / static_cast<double>(tile.read) + (halves ? row * conversion_instructions : 0)) +
-      patch / static_cast<double>(tile.pack * tile.threads()) * copy_instructions;
+      patch / static_cast<double>(tile.pack * tile.dw.threads) * copy_instructions;
   const double turns =
-      static_cast<double>(ceil_div(tiles.units, tile.units) * tiles.tiles(problem, gather)) /
+      static_cast<double>(ceil_div(tile.dw.units(seen), tile.units) * tile.dw.count(gather)) /
       static_cast<double>(blocks);  // turns of a block
   const double beside =
       std::ceil(static_cast<double>(blocks) / static_cast<double>(device.multiprocessors));
   const double work =
-      thread * static_cast<double>(tile.threads()) / warp / issue_width / issue_share;
+      thread * static_cast<double>(tile.dw.threads) / warp / issue_width / issue_share;
   const double clocks =
       beside * (first_clocks + turns * (work + turn_clocks / std::min(beside, hiding_blocks)));
   const auto readings =
       static_cast<double>(ceil_div(gather.phases.front().taps[1], tile.filter_rows) *
                           gather.phases.front().taps[0] * gather.channels);
   return std::max(clocks / (clock_rate(device) * clock_share),
-                  memory_bound_seconds(work_of(problem, false).bytes *
+                  memory_bound_seconds(work_of(seen.problem, false).bytes *
                                            std::max(readings / cache_share, 1.0) / memory_share,
                                        device));
 }
 
-void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
-              const Tile& tile) {
+std::string describe(const Tile& tile) {
+  return cat(tile.units > 1 ? cat(tile.units, " of ") : "", tile.p, "x", tile.runs * tile.run,
+             " pixels, ", tile.filter_rows, " rows of the filter, ", tile.run, " a thread, ",
+             tile.dw.threads, " threads");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
-  spec.tile = cat(tile.units > 1 ? cat(tile.units, " of ") : "", tile.p, "x", tile.runs * tile.run,
-                  " pixels, ", tile.filter_rows, " rows of the filter, ", tile.run, " a thread, ",
-                  tile.threads(), " threads");
   spec.alignment =
-      size_of(problem.type()) * static_cast<std::size_t>(std::max(tile.pack, tile.dy_pack));
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+      size_of(seen.problem.type()) * static_cast<std::size_t>(std::max(tile.pack, tile.dy_pack));
+  filter_gradient::write(spec, tile.dw, seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -248,20 +235,24 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   divisor("DIV_OUT_O", phase.pixels[0]);
 }
 
-constexpr FilterGradientKernel<Tile> kernel = {
-    .name = "wgrad_depthwise_fma",
-    .file = "conv/direct/wgrad_depthwise_fma.cu",
-    .refusal = refusal,
-    .tile_of = [](const ConvolutionProblem& problem, const Gather& gather, const DeviceDescription&)
-        -> std::optional<Tile> { return tile_of(problem, gather); },
-    .tiles_of = tiles_of,
-    .seconds = seconds,
-    .complete = complete,
-};
-
 }  // namespace
 
-WgradDepthwiseFmaEngine::WgradDepthwiseFmaEngine()
-    : FilterGradientEngine(filter_gradient_method<kernel>) {}
+const Recipe<WgradDepthwiseFmaTile> wgrad_depthwise_fma = {
+    .name = "wgrad_depthwise_fma",
+    .file = "conv/direct/wgrad_depthwise_fma.cu",
+    .filter_gradient = true,
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .tile_refusal = tile_refusal,
+    .count = filter_gradient::count,
+    .offers = filter_gradient::offers<seconds>,
+    .describe = describe,
+    .threads = filter_gradient::threads,
+    .shared_memory = filter_gradient::shared_memory,
+    .write = write,
+    .launch = filter_gradient::launch,
+    .finish = filter_gradient::finish,
+};
 
 }  // namespace kiln

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -19,16 +18,7 @@ constexpr std::int64_t most_sums = 80;        // 32-bit registers of a thread fo
 constexpr std::int64_t most_row_sums = 128;   // the same, where a thread has one row of the filter
 constexpr std::int64_t most_row_bytes = 192;  // registers of a thread for a row of x
 
-struct Tile {
-  std::int64_t vector;       // channels of dy of a thread
-  std::int64_t p, q;         // rows and columns of pixels of dy in a unit
-  std::int64_t filter_rows;  // rows of the filter of a thread
-  std::int64_t lanes;        // vectors of channels of a block
-  std::int64_t runs;         // threads that share the units of a vector of channels
-  std::int64_t min_blocks;
-
-  std::int64_t threads() const { return lanes * runs; }
-};
+using Tile = WgradDepthwiseNhwcFmaTile;
 
 std::int64_t compute_bytes(DataType type) {
   return static_cast<std::int64_t>(size_of(compute_type(type)));
@@ -71,18 +61,17 @@ std::int64_t vector_of(const ConvolutionProblem& problem, const Gather& gather) 
   return vector;
 }
 
-Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
-  const Spatial& taps = gather.phases.front().taps;
+std::vector<Tile> lay(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  const Spatial &taps = gather.phases.front().taps, &pixels = gather.phases.front().pixels;
   const std::int64_t vector = vector_of(problem, gather);
   const std::int64_t registers = row_sums(problem, gather, vector);
   const bool whole = vector == channel_vector(problem.type());
   Tile tile{.vector = vector,
-            .p = 1,
             .q = whole ? 4 : 8,
             .filter_rows = std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
-            .lanes = depthwise_lanes(ceil_div(problem.groups * gather.rows, vector)),
-            .runs = 0,
-            .min_blocks = 0};
+            .lanes = depthwise_lanes(ceil_div(problem.groups * gather.rows, vector))};
   while (tile.q > 1 && row_bytes(problem, gather, vector, tile.q) > most_row_bytes) tile.q /= 2;
   const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   constexpr std::int64_t narrow_registers = 16;  // more, for conversions and addresses
@@ -92,30 +81,25 @@ Tile tile_of(const ConvolutionProblem& problem, const Gather& gather) {
            (whole ? 0 : narrow_registers);
   };
   // Two rows of dy read a row of x once for both.
-  if (taps[1] > 1 && tile.filter_rows == taps[1] && gather.stride[1] < taps[1] &&
-      gather.phases.front().pixels[1] > 1 &&
+  if (taps[1] > 1 && tile.filter_rows == taps[1] && gather.stride[1] < taps[1] && pixels[1] > 1 &&
       depthwise_block(registers_of(2)).threads == depthwise_block(0).threads)
     tile.p = 2;
   const DepthwiseBlock block = depthwise_block(registers_of(tile.p));
   tile.runs = std::max<std::int64_t>(block.threads / tile.lanes, 1);
   tile.min_blocks = block.min_blocks;
-  return tile;
+  tile.dw = {.block_rows = tile.lanes * vector,
+             .filter_rows = tile.filter_rows,
+             .image_units = ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q),
+             .at_once = tile.runs,
+             .threads = tile.lanes * tile.runs};
+  tile.shared_memory =
+      (tile.dw.threads * vector + tile.dw.elements(gather)) * compute_bytes(problem.type());
+  return {tile};
 }
 
-FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const Tile& tile) {
-  const Spatial& pixels = gather.phases.front().pixels;
-  FilterGradientTiles tiles;
-  tiles.block_rows = tile.lanes * tile.vector;
-  tiles.filter_rows = tile.filter_rows;
-  tiles.units = problem.batch * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q);
-  tiles.at_once = tile.runs;
-  tiles.threads = tile.threads();
-  return tiles;
-}
-
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& /*device*/) {
+Refusal refusal(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
   if (auto refused = group_rows_refusal(problem.type(), gather)) return refused;
   const std::int64_t vector = vector_of(problem, gather);
@@ -129,8 +113,7 @@ Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
   return {};
 }
 
-double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, const Tile& tile,
-               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
+double seconds(const Tile& tile, const Seen& seen, const Sharing& sharing) {
   // Multiply-adds of a multiprocessor in a clock, and the share of memory's rate, that enough
   // blocks on a multiprocessor reach. In 16 bits fitted to an H200's times of 3x3 to 7x7 filters;
   // for other types counted.
@@ -141,11 +124,12 @@ double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, cons
   constexpr double enough_blocks = 2;
   // How much faster L2, from which tiles of other filter rows read again, is than memory.
   constexpr double cache_share = 2;
-  const Reached& reached = size_of(problem.type()) == 2 ? of_16_bits : of_others;
-  const auto readings = static_cast<double>(ceil_div(problem.filter[1], tile.filter_rows));
-  const Work work = work_of(problem, false);
-  const double busy =
-      std::clamp(static_cast<double>(blocks) / (enough_blocks * device.multiprocessors), 1e-3, 1.0);
+  const DeviceDescription& device = seen.device;
+  const auto blocks = static_cast<double>(tile.dw.blocks(seen, sharing));
+  const Reached& reached = size_of(seen.problem.type()) == 2 ? of_16_bits : of_others;
+  const auto readings = static_cast<double>(ceil_div(seen.problem.filter[1], tile.filter_rows));
+  const Work work = work_of(seen.problem, false);
+  const double busy = std::clamp(blocks / (enough_blocks * device.multiprocessors), 1e-3, 1.0);
   return std::max(
              memory_bound_seconds(
                  work.bytes * std::max(readings / cache_share, 1.0) / reached.memory_share, device),
@@ -154,20 +138,21 @@ double seconds(const ConvolutionProblem& problem, const Gather& /*gather*/, cons
          busy;
 }
 
-void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
-              const Tile& tile) {
-  const std::int64_t vector = tile.vector, bytes = compute_bytes(problem.type());
-  const std::int64_t elements = tiles_of(problem, gather, tile).elements(gather);
-  spec.tile = cat(tile.lanes * vector, " channels, ", tile.filter_rows, " rows of the filter, ",
-                  tile.p * tile.q, " pixels a unit, ", tile.threads(), " threads");
+std::string describe(const Tile& tile) {
+  return cat(tile.dw.block_rows, " channels, ", tile.filter_rows, " rows of the filter, ",
+             tile.p * tile.q, " pixels a unit, ", tile.dw.threads, " threads");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
   spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>((tile.threads() * vector + elements) * bytes);
+  filter_gradient::write(spec, tile.dw, seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
   const Spatial& pixels = gather.phases.front().pixels;
-  add("VECTOR", vector, "channels of dy of a thread");
-  add("ACCESS", is_depthwise(gather) ? vector : input_access(problem.type(), gather),
+  add("VECTOR", tile.vector, "channels of dy of a thread");
+  add("ACCESS", is_depthwise(gather) ? tile.vector : input_access(seen.problem.type(), gather),
       "channels of x in one load");
   add("LANES_C", tile.lanes, "vectors of channels of a block");
   add("RUNS", tile.runs, "threads of a block that take units of pixels in turn");
@@ -176,23 +161,26 @@ void complete(KernelSpec& spec, const ConvolutionProblem& problem, const Gather&
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
   add("MIN_BLOCKS", tile.min_blocks);
-  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  add("SHARED_BYTES", tile.shared_memory);
 }
-
-constexpr FilterGradientKernel<Tile> kernel = {
-    .name = "wgrad_depthwise_nhwc_fma",
-    .file = "conv/direct/wgrad_depthwise_nhwc_fma.cu",
-    .refusal = refusal,
-    .tile_of = [](const ConvolutionProblem& problem, const Gather& gather, const DeviceDescription&)
-        -> std::optional<Tile> { return tile_of(problem, gather); },
-    .tiles_of = tiles_of,
-    .seconds = seconds,
-    .complete = complete,
-};
 
 }  // namespace
 
-WgradDepthwiseNhwcFmaEngine::WgradDepthwiseNhwcFmaEngine()
-    : FilterGradientEngine(filter_gradient_method<kernel>) {}
+const Recipe<WgradDepthwiseNhwcFmaTile> wgrad_depthwise_nhwc_fma = {
+    .name = "wgrad_depthwise_nhwc_fma",
+    .file = "conv/direct/wgrad_depthwise_nhwc_fma.cu",
+    .filter_gradient = true,
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .count = filter_gradient::count,
+    .offers = filter_gradient::offers<seconds>,
+    .describe = describe,
+    .threads = filter_gradient::threads,
+    .shared_memory = filter_gradient::shared_memory,
+    .write = write,
+    .launch = filter_gradient::launch,
+    .finish = filter_gradient::finish,
+};
 
 }  // namespace kiln

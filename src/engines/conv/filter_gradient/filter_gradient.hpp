@@ -4,16 +4,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/engine.hpp"
-#include "problem/problem.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
@@ -23,136 +18,69 @@ struct FilterGradientTiles {
   std::int64_t block_rows = 0;      // channels of dy in a tile of dw
   std::int64_t block_channels = 0;  // channels of x in a tile, of each group; 0: all
   std::int64_t filter_rows = 0;     // rows of the filter in a tile
-  std::int64_t units = 0;           // tiles of pixels of dy, over all images
+  std::int64_t image_units = 0;     // tiles of pixels of dy of an image
   std::int64_t at_once = 1;         // units that a block computes at a time
   std::int64_t threads = 0;         // threads of a block
   std::int64_t resident = 4;        // blocks per multiprocessor, at once or one after the other
 
-  std::int64_t tiles(const ConvolutionProblem& problem, const Gather& gather) const;
+  std::int64_t count(const Gather& gather) const;     // tiles of dw
   std::int64_t elements(const Gather& gather) const;  // elements of dw in a tile
   std::int64_t channels(const Gather& gather) const {
     return block_channels == 0 ? gather.channels : block_channels;
   }
-};
-
-// Seconds of the second step, which adds up the sums that blocks left in the workspace; on an H200.
-constexpr double second_kernel_seconds = 6e-6;
-
-// The number of groups of blocks that keeps every multiprocessor busy and leaves each thread some
-// units.
-int filter_gradient_groups(const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
-                           const DeviceDescription& device);
-
-// Candidate kernel 0 takes one step, with a block or a cluster for each tile; kernel 1 takes two.
-// `seconds` estimates the time of the first step, whose blocks come in clusters of `cluster`.
-std::vector<Candidate> filter_gradient_candidates(
-    const ConvolutionProblem& problem, const FilterGradientTiles& tiles,
-    const DeviceDescription& device,
-    const std::function<double(std::int64_t blocks, int cluster)>& seconds);
-
-// A kernel with the constants of a tile (kernel_sources/conv/geometry/depthwise_wgrad_tile.cuh) and
-// of the layout of x and dy.
-KernelSpec filter_gradient_spec(const char* engine, const char* file, const char* entry,
-                                const ConvolutionProblem& problem,
-                                const FilterGradientTiles& tiles);
-void add_filter_gradient_geometry(KernelSpec& spec, const Gather& gather);
-
-// `spec`: the kernel of the first step, without PARTIAL.
-Proposal filter_gradient_proposal(const ConvolutionProblem& problem,
-                                  const FilterGradientTiles& tiles, KernelSpec spec, int cluster,
-                                  int groups);
-
-// An engine's plan for a problem that it takes.
-struct FilterGradientAnswer {
-  FilterGradientTiles tiles;
-  // Estimated time of the first step, in seconds; it refers to the arguments of ask().
-  std::function<double(std::int64_t blocks, int cluster)> seconds;
-};
-
-// The part of an engine that depends on its kernel.
-struct FilterGradientMethod {
-  const char* name;
-  std::variant<FilterGradientAnswer, Refusal> (*ask)(const ConvolutionProblem& problem,
-                                                     const Gather& gather,
-                                                     const DeviceDescription& device);
-  Proposal (*propose)(const ConvolutionProblem& problem, const DeviceDescription& device,
-                      int cluster, int groups);
-};
-
-// The functions of a kernel whose blocks compute a Tile. All but refusal() are called only for
-// problems that refusal() accepts.
-template <class Tile>
-struct FilterGradientKernel {
-  const char* name;  // of the engine and of the kernel's entry point
-  const char* file;
-  // The reason, a clause, why the kernel does not take the problem; "" if it does.
-  Refusal (*refusal)(const ConvolutionProblem& problem, const Gather& gather,
-                     const DeviceDescription& device);
-  std::optional<Tile> (*tile_of)(const ConvolutionProblem& problem, const Gather& gather,
-                                 const DeviceDescription& device);
-  FilterGradientTiles (*tiles_of)(const ConvolutionProblem& problem, const Gather& gather,
-                                  const Tile& tile);
-  // Estimated time of the first step, in seconds.
-  double (*seconds)(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-                    std::int64_t blocks, int cluster, const DeviceDescription& device);
-  // Completes a spec that has the constants of filter_gradient_spec() and of the geometry: the
-  // tile's text, alignment, shared memory and constants.
-  void (*complete)(KernelSpec& spec, const ConvolutionProblem& problem, const Gather& gather,
-                   const Tile& tile);
-  // Adds the tensor maps of x and dy, where the kernel copies boxes.
-  void (*add_maps)(LaunchSpec& launch, const ConvolutionProblem& problem, const Gather& gather,
-                   const Tile& tile) = nullptr;
-};
-
-// The method of a FilterGradientKernel.
-template <const auto& kernel>
-constexpr FilterGradientMethod filter_gradient_method = {
-    kernel.name,
-    [](const ConvolutionProblem& problem, const Gather& gather,
-       const DeviceDescription& device) -> std::variant<FilterGradientAnswer, Refusal> {
-      if (auto refused = kernel.refusal(problem, gather, device)) return refused;
-      const auto tile = kernel.tile_of(problem, gather, device).value();
-      return FilterGradientAnswer{
-          kernel.tiles_of(problem, gather, tile),
-          [&problem, &gather, &device, tile](std::int64_t blocks, int cluster) {
-            return kernel.seconds(problem, gather, tile, blocks, cluster, device);
-          }};
-    },
-    [](const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,
-       int groups) -> Proposal {
-      const Gather gather = make_gather(problem);
-      const auto tile = kernel.tile_of(problem, gather, device).value();
-      const FilterGradientTiles tiles = kernel.tiles_of(problem, gather, tile);
-      KernelSpec spec = filter_gradient_spec(kernel.name, kernel.file, kernel.name, problem, tiles);
-      add_filter_gradient_geometry(spec, gather);
-      kernel.complete(spec, problem, gather, tile);
-      Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
-      if (kernel.add_maps != nullptr) kernel.add_maps(out.first().launch, problem, gather, tile);
-      return out;
-    }};
-
-// An engine for such gradients. Each problem has one tile, as a candidate of one step and of two.
-class FilterGradientEngine : public Engine {
- public:
-  const char* name() const final { return method_.name; }
-  bool is_for(const Problem& problem) const final;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const final;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const final;
-
-  // `cluster` blocks add up their sums through shared memory; `groups` such clusters leave theirs
-  // in the workspace.
-  Proposal propose(const ConvolutionProblem& problem, const DeviceDescription& device, int cluster,
-                   int groups) const {
-    return method_.propose(problem, device, cluster, groups);
+  std::int64_t units(const Seen& seen) const { return seen.problem.batch * image_units; }
+  std::int64_t blocks(const Seen& seen, const Sharing& sharing) const {
+    return count(seen.gather) * sharing.parts * sharing.groups;
   }
-
- protected:
-  explicit FilterGradientEngine(const FilterGradientMethod& method) : method_(method) {}
-
- private:
-  const FilterGradientMethod& method_;
 };
 
+// What the recipes of such gradients have in common. Their tiles have the fields `dw`, of
+// FilterGradientTiles, and `shared_memory`.
+namespace filter_gradient {
+
+// In one step with a block or a cluster of up to `most_cluster` blocks for each tile; and in two,
+// with as many groups of blocks as keep every multiprocessor busy and leave each thread some units.
+// `seconds` estimates the time of the first step.
+std::vector<Offer> offers_of(const FilterGradientTiles& tiles, const Seen& seen, int most_cluster,
+                             const std::function<double(const Sharing&)>& seconds);
+
+// Adds the constants of a tile (kernel_sources/conv/geometry/depthwise_wgrad_tile.cuh) and of the
+// layout of x and dy.
+void write(KernelSpec& spec, const FilterGradientTiles& tiles, const Seen& seen);
+
+LaunchSpec launch_of(const KernelSpec& spec, const FilterGradientTiles& tiles, const Seen& seen,
+                     const Sharing& sharing);
+// Adds PARTIAL to the first step and, for several groups, the step that adds up their sums.
+void add_second_step(Proposal& proposal, const FilterGradientTiles& tiles, const Seen& seen,
+                     const Sharing& sharing);
+
+template <class Tile>
+TileCounts count(const Tile& tile, const Seen& seen) {
+  return {.all = tile.dw.count(seen.gather)};
+}
+template <auto seconds, class Tile>
+std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& /*tiles*/) {
+  constexpr int most_cluster = 8;
+  return offers_of(tile.dw, seen, most_cluster,
+                   [&](const Sharing& sharing) { return seconds(tile, seen, sharing); });
+}
+template <class Tile>
+int threads(const Tile& tile) {
+  return static_cast<int>(tile.dw.threads);
+}
+template <class Tile>
+std::uint32_t shared_memory(const Tile& tile, const Seen& /*seen*/) {
+  return static_cast<std::uint32_t>(tile.shared_memory);
+}
+template <class Tile>
+LaunchSpec launch(const KernelSpec& spec, const Tile& tile, const Seen& seen,
+                  const Sharing& sharing) {
+  return launch_of(spec, tile.dw, seen, sharing);
+}
+template <class Tile>
+void finish(Proposal& proposal, const Tile& tile, const Seen& seen, const Sharing& sharing) {
+  add_second_step(proposal, tile.dw, seen, sharing);
+}
+
+}  // namespace filter_gradient
 }  // namespace kiln

@@ -23,15 +23,7 @@ constexpr std::int64_t most_box = 256;       // columns or rows of a box: the co
 constexpr std::int64_t most_sums = 64;       // registers of a thread for sums
 constexpr std::int64_t resident_warps = 16;  // warps of a multiprocessor
 
-struct Tile {
-  std::int64_t p = 0, columns = 0;  // rows of dy, and columns of dy in units of 16
-  std::int64_t octets = 0;          // of channels, of a block
-  std::int64_t slices = 0;          // warps that share the columns of an octet
-  std::int64_t splits = 0;          // warps that share the taps of a row
-  std::int64_t shared_memory = 0, resident = 0;
-
-  std::int64_t warps() const { return octets * slices * splits; }
-};
+using Tile = WgradDepthwiseNhwcMmaTile;
 
 std::int64_t taps_of(const Gather& gather, int i) { return gather.phases.front().taps[i]; }
 std::int64_t met(const Gather& gather, int i, std::int64_t pixels) {
@@ -61,9 +53,8 @@ std::int64_t stage_bytes(const Gather& gather, const Tile& tile) {
 }
 
 // The work of one tile of pixels, over all channels.
-GroupedWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather,
-                         const Tile& tile) {
-  const std::int64_t octets = round_up(problem.groups * gather.channels / octet, tile.octets);
+GroupedWork work_of_tile(const Gather& gather, const Tile& tile) {
+  const std::int64_t octets = round_up(gather.groups * gather.channels / octet, tile.octets);
   // Groups of 16 columns of an octet, each over all rows of the tile.
   const auto groups = static_cast<double>(tile.columns * octets);
   const std::int64_t rows = met(gather, 1, tile.p), pairs = pairs_of(gather);
@@ -77,18 +68,18 @@ GroupedWork work_of_tile(const ConvolutionProblem& problem, const Gather& gather
 
 // The tile with the lowest estimate of products, reads and copies among those that fit in shared
 // memory; none if none fits.
-std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
-                            const DeviceDescription& device) {
+std::vector<Tile> lay(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  const DeviceDescription& device = seen.device;
   const Spatial& pixels = gather.phases.front().pixels;
   const std::int64_t splits = splits_of(gather);
-  if (splits == 0) return std::nullopt;
   std::optional<Tile> best;
   double least = 0;
   for (std::int64_t octets : {8, 4, 2})
     for (std::int64_t p = 2; p <= std::min(round_up(pixels[1], 2), most_rows); p += 2)
       for (std::int64_t columns = 1; columns <= std::min<std::int64_t>(ceil_div(pixels[2], 16), 8);
            ++columns) {
-        Tile tile{p, columns, octets, 1, splits, 0, 0};
+        Tile tile{.p = p, .columns = columns, .octets = octets, .splits = splits};
         while (2 * tile.warps() <= block_warps && columns % (2 * tile.slices) == 0)
           tile.slices *= 2;
         if (tile.warps() > 2 * block_warps || box_columns(gather, tile) > most_box ||
@@ -101,14 +92,14 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
             std::min(resident_warps / tile.warps(),
                      device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024));
         if (tile.shared_memory > device.shared_memory_per_block || tile.resident < 1) continue;
-        const GroupedWork work = work_of_tile(problem, gather, tile);
+        const GroupedWork work = work_of_tile(gather, tile);
         // By which layouts of the tile are compared; chosen, not fitted. Bytes that memory brings a
         // multiprocessor in a clock, clocks of its tensor cores for a product, clocks of a tile's
         // start, which other resident blocks hide, the share of its rates that a multiprocessor
         // with next to no warps reaches, and how much longer copies of single sectors take.
         constexpr double memory_bytes_a_clock = 20, clocks_a_product = 1.65, start_clocks = 1500,
                          few_warps_share = 0.5, sectors_share = 1.25;
-        const std::int64_t all = round_up(problem.groups * gather.channels / octet, octets);
+        const std::int64_t all = round_up(gather.groups * gather.channels / octet, octets);
         const std::int64_t blocks = all / octets, beside = tile.resident;
         const auto bytes = static_cast<double>(stage_bytes(gather, tile) * blocks);
         const double waits =
@@ -123,57 +114,55 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
                              (octets == 2 ? sectors_share : 1);
         if (!best || total < least) best = tile, least = total;
       }
-  return best;
+  if (!best) return {};
+  best->dw = {.block_rows = best->octets * octet,
+              .filter_rows = taps_of(gather, 1),
+              .image_units = tile_count(gather, *best),
+              .threads = 32 * best->warps(),
+              .resident = best->resident};
+  return {*best};
 }
 
-FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const Tile& tile) {
-  FilterGradientTiles tiles;
-  tiles.block_rows = tile.octets * octet;
-  tiles.filter_rows = taps_of(gather, 1);
-  tiles.units = problem.batch * tile_count(gather, tile);
-  tiles.threads = 32 * tile.warps();
-  tiles.resident = tile.resident;
-  return tiles;
-}
-
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
-  if (auto refused = half_products_refusal(problem, device)) return refused;
-  if (auto refused = boxes_refusal(device)) return refused;
+Refusal refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  if (auto refused = half_products_refusal(seen.problem, seen.device)) return refused;
+  if (auto refused = boxes_refusal(seen.device)) return refused;
   if (gather.channels != gather.rows || octet % gather.rows != 0)
     return cat("groups of ", gather.channels, " input and ", gather.rows,
                " output channels; this engine takes 1, 2, 4 or 8 of both");
-  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
+  if (auto refused = channel_vectors_refusal(seen.problem, gather)) return refused;
   if (splits_of(gather) == 0)
     return cat(taps_of(gather, 1), " x ", taps_of(gather, 2),
                " taps, whose sums do not fit in the registers of four warps");
-  const std::optional<Tile> tile = tile_of(problem, gather, device);
-  if (!tile) return "the rows of x that two rows of dy need do not fit into shared memory";
-  if (const std::int64_t units = problem.batch * tile_count(gather, *tile); units > limit32 / 2)
+  return {};
+}
+
+Refusal tile_refusal(const Tile& tile, const Seen& seen, const Sharing& /*sharing*/) {
+  if (const std::int64_t units = tile.dw.units(seen); units > limit32 / 2)
     return cat(units, " tiles of pixels; expected at most ", limit32 / 2);
   return {};
 }
 
-double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
-  const auto all = static_cast<double>(problem.batch * tile_count(gather, tile));
-  GroupedWork work = work_of_tile(problem, gather, tile);
+double seconds(const Tile& tile, const Seen& seen, const Sharing& sharing) {
+  const auto all = static_cast<double>(tile.dw.units(seen));
+  GroupedWork work = work_of_tile(seen.gather, tile);
   work.products *= all, work.wavefronts *= all;
-  work.blocks = static_cast<double>(blocks);
-  work.bytes = work_of(problem, false).bytes;
+  work.blocks = static_cast<double>(tile.dw.blocks(seen, sharing));
+  work.bytes = work_of(seen.problem, false).bytes;
   constexpr double memory_share = 0.55;  // as measured on an H200
   work.memory_share = memory_share;
-  return grouped_seconds(work, device);
+  return grouped_seconds(work, seen.device);
 }
 
-void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gather& gather,
-              const Tile& tile) {
-  const Spatial& pixels = gather.phases.front().pixels;
-  spec.tile = cat(tile.p, "x", 16 * tile.columns, " pixels x ", tile.octets * octet, " channels, ",
-                  32 * tile.warps(), " threads");
+std::string describe(const Tile& tile) {
+  return cat(tile.p, "x", 16 * tile.columns, " pixels x ", tile.octets * octet, " channels, ",
+             tile.dw.threads, " threads");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Spatial& pixels = seen.gather.phases.front().pixels;
   spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  filter_gradient::write(spec, tile.dw, seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -188,32 +177,41 @@ void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gat
   add("SHARED_BYTES", tile.shared_memory);
 }
 
-void add_maps(LaunchSpec& launch, const ConvolutionProblem& problem, const Gather& gather,
-              const Tile& tile) {
+LaunchSpec launch(const KernelSpec& spec, const Tile& tile, const Seen& seen,
+                  const Sharing& sharing) {
+  const Gather& gather = seen.gather;
+  LaunchSpec launch = filter_gradient::launch(spec, tile, seen, sharing);
   launch.parameters.resize(sizeof(BoxedWgradParams));
   TensorMapSpec x = source_map(
-                    problem, gather,
+                    seen.problem, gather,
                     {tile.octets * octet, box_columns(gather, tile), met(gather, 1, tile.p)}),
-                dy = output_map(problem, gather, {tile.octets * octet, 16 * tile.columns, tile.p});
+                dy = output_map(seen.problem, gather,
+                                {tile.octets * octet, 16 * tile.columns, tile.p});
   x.swizzled = dy.swizzled = true;
   launch.maps = {{x, 0, 0, offsetof(BoxedWgradParams, x)},
                  {dy, 1, 0, offsetof(BoxedWgradParams, dy)}};
+  return launch;
 }
-
-constexpr FilterGradientKernel<Tile> kernel = {
-    .name = "wgrad_depthwise_nhwc_mma",
-    .file = "conv/grouped/wgrad_depthwise_nhwc_mma.cu",
-    .refusal = refusal,
-    .tile_of = tile_of,
-    .tiles_of = tiles_of,
-    .seconds = seconds,
-    .complete = complete,
-    .add_maps = add_maps,
-};
 
 }  // namespace
 
-WgradDepthwiseNhwcMmaEngine::WgradDepthwiseNhwcMmaEngine()
-    : FilterGradientEngine(filter_gradient_method<kernel>) {}
+const Recipe<WgradDepthwiseNhwcMmaTile> wgrad_depthwise_nhwc_mma = {
+    .name = "wgrad_depthwise_nhwc_mma",
+    .file = "conv/grouped/wgrad_depthwise_nhwc_mma.cu",
+    .filter_gradient = true,
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile = "the rows of x that two rows of dy need do not fit into shared memory",
+    .tile_refusal = tile_refusal,
+    .count = filter_gradient::count,
+    .offers = filter_gradient::offers<seconds>,
+    .describe = describe,
+    .threads = filter_gradient::threads,
+    .shared_memory = filter_gradient::shared_memory,
+    .write = write,
+    .launch = launch,
+    .finish = filter_gradient::finish,
+};
 
 }  // namespace kiln

@@ -20,18 +20,9 @@ constexpr std::int64_t most_group = 16;     // channels of a group
 constexpr std::int64_t most_products = 20;  // of a warp per step: each has 4 sums a thread
 constexpr std::int64_t resident = 2, block_warps = 8, step_pixels = 16;
 
-struct Tile {
-  std::int64_t p, q;         // rows and columns of pixels of dy
-  std::int64_t octets;       // octets of channels of x
-  std::int64_t dy_octets;    // octets of channels of dy, of the same groups
-  std::int64_t filter_rows;  // rows of the filter
-  std::int64_t pairs;        // pairs of taps
-  std::int64_t met;          // octets of dy that share a group with an octet of x
-  std::int64_t stage_bytes, shared_memory;
+using Tile = WgradGroupedNhwcMmaTile;
 
-  std::int64_t slices() const { return block_warps / octets; }
-  std::int64_t threads() const { return 32 * block_warps; }
-};
+std::int64_t slices_of(const Tile& tile) { return block_warps / tile.octets; }
 
 std::int64_t met_octets(const Gather& gather) {
   if (gather.channels > octet) return ceil_div(gather.rows, octet);
@@ -61,27 +52,33 @@ std::int64_t places_of(const Gather& gather, const Tile& tile) {
 
 // The tile with the lowest estimate of products and copies among those that fit in shared memory;
 // none if none fits.
-std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
-                            const DeviceDescription& device) {
+std::vector<Tile> lay(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  const DeviceDescription& device = seen.device;
   const Gather::Phase& phase = gather.phases.front();
   const std::int64_t rows = filter_rows_of(gather);
   const std::int64_t room = std::min<std::int64_t>(
       device.shared_memory_per_block, device.shared_memory_per_multiprocessor / resident - 1024);
   std::optional<Tile> best;
   double least = 0;
-  for (std::int64_t octets = octets_of(problem.groups * gather.channels); octets >= warp_octets;
+  for (std::int64_t octets = octets_of(gather.groups * gather.channels); octets >= warp_octets;
        octets /= 2)
     for (std::int64_t q = 1; q <= std::min(phase.pixels[2], most_pixels); ++q)
       for (std::int64_t p = 1; p <= std::min(phase.pixels[1], most_pixels / q); ++p) {
-        Tile tile{p, q, octets, octets * gather.rows / gather.channels, rows, 0, 0, 0, 0};
-        tile.pairs = ceil_div(rows * phase.taps[2], 2);
-        tile.met = met_octets(gather);
+        Tile tile{.p = p,
+                  .q = q,
+                  .octets = octets,
+                  .dy_octets = octets * gather.rows / gather.channels,
+                  .filter_rows = rows,
+                  .pairs = ceil_div(rows * phase.taps[2], 2),
+                  .met = met_octets(gather)};
         const std::int64_t places = places_of(gather, tile);
-        tile.stage_bytes = (places * (octets + 1) + p * q * (tile.dy_octets + 1)) * 16;
+        const std::int64_t stage_bytes =
+            (places * (octets + 1) + p * q * (tile.dy_octets + 1)) * 16;
         const std::int64_t elements = rows * phase.taps[2] * octets * octet * gather.rows;
-        tile.shared_memory = std::max(2 * tile.stage_bytes + 16, tile.slices() * elements * 4);
+        tile.shared_memory = std::max(2 * stage_bytes + 16, slices_of(tile) * elements * 4);
         if (tile.shared_memory > room) continue;
-        const auto steps = static_cast<double>(ceil_div(p * q, step_pixels * tile.slices()));
+        const auto steps = static_cast<double>(ceil_div(p * q, step_pixels * slices_of(tile)));
         const auto copies = static_cast<double>(places * octets + p * q * tile.dy_octets);
         const double work =
             static_cast<double>(tile_count(gather, tile)) *
@@ -89,23 +86,18 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
             static_cast<double>(octets);
         if (!best || work < least) best = tile, least = work;
       }
-  return best;
+  if (!best) return {};
+  best->dw = {.block_rows = best->dy_octets * octet,
+              .filter_rows = best->filter_rows,
+              .image_units = tile_count(gather, *best),
+              .threads = 32 * block_warps,
+              .resident = resident};
+  return {*best};
 }
 
-FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const Tile& tile) {
-  FilterGradientTiles tiles;
-  tiles.block_rows = tile.dy_octets * octet;
-  tiles.filter_rows = tile.filter_rows;
-  tiles.units = problem.batch * tile_count(gather, tile);
-  tiles.threads = tile.threads();
-  tiles.resident = resident;
-  return tiles;
-}
-
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
-  if (auto refused = half_products_refusal(problem, device)) return refused;
+Refusal refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  if (auto refused = half_products_refusal(seen.problem, seen.device)) return refused;
   const std::int64_t channels = gather.channels, rows = gather.rows;
   for (const std::int64_t of : {channels, rows})
     if (of > most_group || !std::has_single_bit(static_cast<std::uint64_t>(of)))
@@ -114,20 +106,16 @@ Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
   if (rows > 4 * channels || channels > 4 * rows)
     return cat("groups of ", channels, " input and ", rows,
                " output channels; this engine takes ratios of at most four");
-  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
+  if (auto refused = channel_vectors_refusal(seen.problem, gather)) return refused;
   if (filter_rows_of(gather) == 0)
     return cat(gather.phases.front().taps[2], " taps in a row of the filter; expected at most ",
                most_products / met_octets(gather) * 2);
-  if (!tile_of(problem, gather, device))
-    return "the pixels of x that a pixel of dy needs take more than half of a multiprocessor's "
-           "shared memory";
   return {};
 }
 
-double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, int /*cluster*/, const DeviceDescription& device) {
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  const auto all = static_cast<double>(tiles.units * tiles.tiles(problem, gather));
+double seconds(const Tile& tile, const Seen& seen, const Sharing& sharing) {
+  const Gather& gather = seen.gather;
+  const auto all = static_cast<double>(tile.dw.units(seen) * tile.dw.count(gather));
   const auto steps = static_cast<double>(ceil_div(tile.p * tile.q, step_pixels) * tile.octets);
   // In each step of 16 pixels, a warp loads four 8x8 matrices for every two taps and for every two
   // octets of dy.
@@ -137,47 +125,56 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const Ti
                                                tile.p * tile.q * tile.dy_octets) /
                                8);
   work.products = all * steps * static_cast<double>(tile.pairs * tile.met);
-  work.blocks = static_cast<double>(blocks);
+  work.blocks = static_cast<double>(tile.dw.blocks(seen, sharing));
   work.warps = block_warps;
-  work.bytes = work_of(problem, false).bytes;
+  work.bytes = work_of(seen.problem, false).bytes;
   constexpr double memory_share = 0.5;  // as measured for the other engines of such gradients
   work.memory_share = memory_share;
-  return grouped_seconds(work, device);
+  return grouped_seconds(work, seen.device);
 }
 
-void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gather& gather,
-              const Tile& tile) {
-  spec.tile = cat(tile.p, "x", tile.q, " pixels x ", tile.octets * octet, " channels, ",
-                  tile.filter_rows, " rows of the filter, ", tile.threads(), " threads");
+std::string describe(const Tile& tile) {
+  return cat(tile.p, "x", tile.q, " pixels x ", tile.octets * octet, " channels, ",
+             tile.filter_rows, " rows of the filter, ", tile.dw.threads, " threads");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  filter_gradient::write(spec, tile.dw, seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
-  const Spatial& pixels = gather.phases.front().pixels;
+  const Spatial& pixels = seen.gather.phases.front().pixels;
   add("OCTETS", tile.octets, "octets of channels of x of a block");
-  add("SLICES", tile.slices(), "warps that have the same channels");
+  add("SLICES", slices_of(tile), "warps that have the same channels");
   add("TILE_P", tile.p, "rows of pixels of a tile");
   add("TILE_Q", tile.q);
   add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
   add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
   add("MIN_BLOCKS", resident);
-  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
+  add("SHARED_BYTES", tile.shared_memory);
 }
-
-constexpr FilterGradientKernel<Tile> kernel = {
-    .name = "wgrad_grouped_nhwc_mma",
-    .file = "conv/grouped/wgrad_grouped_nhwc_mma.cu",
-    .refusal = refusal,
-    .tile_of = tile_of,
-    .tiles_of = tiles_of,
-    .seconds = seconds,
-    .complete = complete,
-};
 
 }  // namespace
 
-WgradGroupedNhwcMmaEngine::WgradGroupedNhwcMmaEngine()
-    : FilterGradientEngine(filter_gradient_method<kernel>) {}
+const Recipe<WgradGroupedNhwcMmaTile> wgrad_grouped_nhwc_mma = {
+    .name = "wgrad_grouped_nhwc_mma",
+    .file = "conv/grouped/wgrad_grouped_nhwc_mma.cu",
+    .filter_gradient = true,
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile =
+        "the pixels of x that a pixel of dy needs take more than half of a multiprocessor's shared "
+        "memory",
+    .count = filter_gradient::count,
+    .offers = filter_gradient::offers<seconds>,
+    .describe = describe,
+    .threads = filter_gradient::threads,
+    .shared_memory = filter_gradient::shared_memory,
+    .write = write,
+    .launch = filter_gradient::launch,
+    .finish = filter_gradient::finish,
+};
 
 }  // namespace kiln

@@ -39,6 +39,7 @@ struct Recipe {
   const char* file;              // "conv/halo/halo_nhwc_wgmma.cu"
   const char* entry = nullptr;   // null: the name
   bool filter_gradient = false;  // else forward passes and data gradients
+  bool several_groups = false;   // only convolutions of several groups
   bool mixed_types = false;      // Engine::takes_mixed_types(), and so on
   bool moments = false;
   bool normalization_gradient = false;

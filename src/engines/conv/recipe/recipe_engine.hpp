@@ -25,7 +25,8 @@ class RecipeEngine final : public Engine {
   bool is_for(const Problem& problem) const override {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     return convolution != nullptr &&
-           (convolution->pass == ConvolutionPass::wgrad) == recipe_.filter_gradient;
+           (convolution->pass == ConvolutionPass::wgrad) == recipe_.filter_gradient &&
+           (convolution->groups > 1 || !recipe_.several_groups);
   }
   bool takes_mixed_types() const override { return recipe_.mixed_types; }
   bool makes_moments() const override { return recipe_.moments; }

@@ -20,13 +20,9 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t stages = 3, box_rows = 8, most_box = 256;
-constexpr std::int64_t threads = 2 * 32 * octet;
 constexpr std::int64_t most_registers = 100;  // registers for operands and sums, of 128
 
-struct Tile {
-  std::int64_t p = 0, columns = 0;  // rows of dy, and columns of dy in units of 16
-  std::int64_t shared_memory = 0;
-};
+using Tile = WgradToeplitzNhwcMmaTile;
 
 std::int64_t taps_of(const Gather& gather, int i) { return gather.phases.front().taps[i]; }
 // Columns of the filter in units of 16, rows in units of 8.
@@ -53,9 +49,9 @@ std::int64_t shared_memory_of(const Gather& gather, std::int64_t p, std::int64_t
          octet * p * 2 * (16 * columns + 32) * 2 + round_up(stages * 8, 16) + 16;
 }
 
-std::int64_t unit_count(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile) {
+std::int64_t tile_count(const Gather& gather, const Tile& tile) {
   const Spatial& pixels = gather.phases.front().pixels;
-  return problem.batch * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], 16 * tile.columns);
+  return ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], 16 * tile.columns);
 }
 
 ToeplitzWork work_of_unit(const Gather& gather, const Tile& tile) {
@@ -71,8 +67,8 @@ ToeplitzWork work_of_unit(const Gather& gather, const Tile& tile) {
 }
 
 // The tile that fits and has the least work for all pixels.
-std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
-                            const DeviceDescription& device) {
+std::vector<Tile> lay(const Seen& seen) {
+  const Gather& gather = seen.gather;
   const Spatial& pixels = gather.phases.front().pixels;
   std::optional<Tile> best;
   double least = 0;
@@ -81,60 +77,59 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
       break;
     for (std::int64_t bands = 1; bands <= pixels[1]; ++bands) {
       const std::int64_t p = ceil_div(pixels[1], bands);
-      const Tile tile{p, columns, shared_memory_of(gather, p, columns)};
-      if (tile.shared_memory > device.shared_memory_per_block) continue;
+      const Tile tile{
+          .p = p, .columns = columns, .shared_memory = shared_memory_of(gather, p, columns)};
+      if (tile.shared_memory > seen.device.shared_memory_per_block) continue;
       ToeplitzWork work = work_of_unit(gather, tile);
-      work.tiles = static_cast<double>(unit_count(problem, gather, tile));
-      const double seconds = toeplitz_seconds(work, device);
+      work.tiles = static_cast<double>(tile_count(gather, tile));
+      const double seconds = toeplitz_seconds(work, seen.device);
       if (!best || seconds < least) best = tile, least = seconds;
       break;  // the smallest number of bands that fits
     }
   }
-  return best;
+  if (!best) return {};
+  best->dw = {.block_rows = octet,
+              .filter_rows = taps_of(gather, 1),
+              .image_units = tile_count(gather, *best),
+              .threads = 2 * 32 * octet,
+              .resident = 1};
+  return {*best};
 }
 
-FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const Tile& tile) {
-  FilterGradientTiles tiles;
-  tiles.block_rows = octet;
-  tiles.filter_rows = taps_of(gather, 1);
-  tiles.units = unit_count(problem, gather, tile);
-  tiles.threads = threads;
-  tiles.resident = 1;
-  return tiles;
+Refusal refusal(const Seen& seen) {
+  if (auto refused = toeplitz_refusal(seen.problem, seen.gather, seen.device)) return refused;
+  if (registers_of(seen.gather, 1) > most_registers)
+    return cat("the sums of a filter of ", taps_of(seen.gather, 1), " x ", taps_of(seen.gather, 2),
+               " taps do not fit in registers");
+  return {};
 }
 
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
-  if (auto refused = toeplitz_refusal(problem, gather, device)) return refused;
-  const std::optional<Tile> tile = tile_of(problem, gather, device);
-  if (!tile)
-    return cat("the sums of a filter of ", taps_of(gather, 1), " x ", taps_of(gather, 2),
-               " taps do not fit in registers, or the rows of x that a row of dy needs do not fit "
-               "into shared memory");
-  if (const std::int64_t units = unit_count(problem, gather, *tile); units > limit32 / 64)
+Refusal tile_refusal(const Tile& tile, const Seen& seen, const Sharing& /*sharing*/) {
+  if (const std::int64_t units = tile.dw.units(seen); units > limit32 / 64)
     return cat(units, " tiles of pixels; expected at most ", limit32 / 64);
   return {};
 }
 
-double seconds(const ConvolutionProblem& problem, const Gather& gather, const Tile& tile,
-               std::int64_t blocks, int cluster, const DeviceDescription& device) {
-  const std::int64_t chunks = problem.groups / octet;
-  const auto all = static_cast<double>(unit_count(problem, gather, tile) * chunks);
-  ToeplitzWork work = work_of_unit(gather, tile);
-  work.tiles = std::ceil(all / static_cast<double>(blocks)) *
-               std::ceil(static_cast<double>(blocks) / cluster_places(cluster, 1, device));
-  work.bytes = work_of(problem, false).bytes;
-  return toeplitz_seconds(work, device);
+double seconds(const Tile& tile, const Seen& seen, const Sharing& sharing) {
+  const std::int64_t chunks = seen.gather.groups / octet;
+  const auto all = static_cast<double>(tile.dw.units(seen) * chunks),
+             blocks = static_cast<double>(tile.dw.blocks(seen, sharing));
+  ToeplitzWork work = work_of_unit(seen.gather, tile);
+  work.tiles =
+      std::ceil(all / blocks) * std::ceil(blocks / cluster_places(sharing.parts, 1, seen.device));
+  work.bytes = work_of(seen.problem, false).bytes;
+  return toeplitz_seconds(work, seen.device);
 }
 
-void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gather& gather,
-              const Tile& tile) {
-  const Spatial& pixels = gather.phases.front().pixels;
-  spec.tile =
-      cat(tile.p, "x", 16 * tile.columns, " pixels x ", octet, " channels, ", threads, " threads");
+std::string describe(const Tile& tile) {
+  return cat(tile.p, "x", 16 * tile.columns, " pixels x ", octet, " channels, ", tile.dw.threads,
+             " threads");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Spatial& pixels = seen.gather.phases.front().pixels;
   spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
+  filter_gradient::write(spec, tile.dw, seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -147,30 +142,39 @@ void complete(KernelSpec& spec, const ConvolutionProblem& /*problem*/, const Gat
   add("SHARED_BYTES", tile.shared_memory);
 }
 
-void add_maps(LaunchSpec& launch, const ConvolutionProblem& problem, const Gather& gather,
-              const Tile& tile) {
+LaunchSpec launch(const KernelSpec& spec, const Tile& tile, const Seen& seen,
+                  const Sharing& sharing) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  LaunchSpec launch = filter_gradient::launch(spec, tile, seen, sharing);
   launch.parameters.resize(sizeof(BoxedWgradParams));
   launch.maps = {
       {source_map(problem, gather, {octet, halo_columns(gather, tile.columns), box_rows}), 0, 0,
        offsetof(BoxedWgradParams, x)},
       {output_map(problem, gather, {octet, 16 * tile.columns, box_rows}), 1, 0,
        offsetof(BoxedWgradParams, dy)}};
+  return launch;
 }
-
-constexpr FilterGradientKernel<Tile> kernel = {
-    .name = "wgrad_toeplitz_nhwc_mma",
-    .file = "conv/toeplitz/wgrad_toeplitz_nhwc_mma.cu",
-    .refusal = refusal,
-    .tile_of = tile_of,
-    .tiles_of = tiles_of,
-    .seconds = seconds,
-    .complete = complete,
-    .add_maps = add_maps,
-};
 
 }  // namespace
 
-WgradToeplitzNhwcMmaEngine::WgradToeplitzNhwcMmaEngine()
-    : FilterGradientEngine(filter_gradient_method<kernel>) {}
+const Recipe<WgradToeplitzNhwcMmaTile> wgrad_toeplitz_nhwc_mma = {
+    .name = "wgrad_toeplitz_nhwc_mma",
+    .file = "conv/toeplitz/wgrad_toeplitz_nhwc_mma.cu",
+    .filter_gradient = true,
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile = "the rows of x that a row of dy needs do not fit into shared memory",
+    .tile_refusal = tile_refusal,
+    .count = filter_gradient::count,
+    .offers = filter_gradient::offers<seconds>,
+    .describe = describe,
+    .threads = filter_gradient::threads,
+    .shared_memory = filter_gradient::shared_memory,
+    .write = write,
+    .launch = launch,
+    .finish = filter_gradient::finish,
+};
 
 }  // namespace kiln

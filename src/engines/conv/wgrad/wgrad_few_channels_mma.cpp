@@ -145,24 +145,13 @@ std::optional<FewChannelsGradientTile> lay(FewChannelsGradientTile tile, const G
   return best;
 }
 
-FilterGradientTiles tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const FewChannelsGradientTile& tile) {
-  FilterGradientTiles tiles;
-  tiles.block_rows = tile.few_of_x ? tile.many : tile.few;
-  tiles.block_channels = tile.few_of_x ? tile.few : tile.many;
-  tiles.filter_rows = tile.filter_rows;
-  tiles.units = problem.batch * tile_count(gather, tile);
-  tiles.threads = 32 * tile.warps();
-  tiles.resident = resident;
-  return tiles;
-}
-
-double seconds(const ConvolutionProblem& problem, const Gather& gather,
-               const FewChannelsGradientTile& tile, int cluster, std::int64_t groups,
-               const DeviceDescription& device) {
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  const auto count = static_cast<double>(tiles.tiles(problem, gather));
-  const double units = static_cast<double>(tiles.units) * count;
+double seconds(const FewChannelsGradientTile& tile, const Seen& seen, const Sharing& sharing) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  const DeviceDescription& device = seen.device;
+  const int cluster = sharing.parts;
+  const auto count = static_cast<double>(tile.dw.count(gather));
+  const double units = static_cast<double>(tile.dw.units(seen)) * count;
   GroupedWork work;
   work.wavefronts = units * tile_wavefronts(tile);
   const std::int64_t steps = tile.p * tile.q / tile.step_pixels();
@@ -173,7 +162,7 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   // clock of a multiprocessor from L2; how much longer rows below 64 bytes take.
   constexpr double several_blocks_share = 0.75, memory_share = 0.6, l2_bytes_a_clock = 20.202,
                    half_lines_share = 1.3;
-  const double clusters = count * static_cast<double>(groups);
+  const double clusters = count * static_cast<double>(sharing.groups);
   const double blocks = clusters * cluster;
   const double rounds = std::ceil(blocks / (cluster_places(cluster, resident, device) * resident));
   const bool alone = blocks <= cluster_places(cluster, 1, device);
@@ -198,18 +187,30 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather,
   const double at_work = std::min(blocks / rounds, 1.0 * device.multiprocessors);
   const double seconds =
       grouped_seconds(work, device) + again / (l2_bytes_a_clock * clock_rate(device) * at_work);
-  return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines_share : 1) +
-         (groups > 1 ? second_kernel_seconds : 0);
+  return seconds * ((tile.planar ? tile.q : tile.many) * tile.element < 64 ? half_lines_share : 1);
 }
 
-}  // namespace
+// What all functions of the recipe see: the problem with few channels of x where x and dy can be
+// exchanged for it.
+struct Exchanged {
+  explicit Exchanged(const Seen& asked)
+      : problem(with_roles_exchanged(asked.problem)), seen(problem, asked.device) {}
+  ConvolutionProblem problem;
+  Seen seen;
+};
 
-bool WgradFewChannelsMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
+Refusal refusal(const Seen& asked) {
+  const Exchanged exchanged(asked);
+  const Seen& seen = exchanged.seen;
+  auto refused = few_channels_refusal(seen.problem, seen.gather, seen.device);
+  if (refused && exchanges_roles(asked.problem)) return cat("x and dy exchanged: ", refused.reason);
+  return refused;
+}
 
-std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
-    const ConvolutionProblem& asked, const DeviceDescription& device) const {
-  const ConvolutionProblem problem = with_roles_exchanged(asked);
-  const Gather gather = make_gather(problem);
+std::vector<FewChannelsGradientTile> lay(const Seen& asked) {
+  const Exchanged exchanged(asked);
+  const ConvolutionProblem& problem = exchanged.problem;
+  const Gather& gather = exchanged.seen.gather;
   FewChannelsGradientTile tile;
   tile.few_of_x = few_of_x(gather);
   tile.element = static_cast<std::int64_t>(size_of(problem.type()));
@@ -235,75 +236,40 @@ std::vector<FewChannelsGradientTile> WgradFewChannelsMmaEngine::tiles(
         return other.many == tile.many && other.filter_rows == tile.filter_rows;
       };
       if (std::any_of(out.begin(), out.end(), same)) continue;
-      if (auto laid = lay(tile, gather, device)) out.push_back(*laid);
+      auto laid = lay(tile, gather, asked.device);
+      if (!laid) continue;
+      laid->dw = {.block_rows = laid->few_of_x ? laid->many : laid->few,
+                  .block_channels = laid->few_of_x ? laid->few : laid->many,
+                  .filter_rows = laid->filter_rows,
+                  .image_units = tile_count(gather, *laid),
+                  .threads = 32 * laid->warps(),
+                  .resident = resident};
+      out.push_back(*laid);
     }
   }
   return out;
 }
 
-std::variant<std::vector<Candidate>, Refusal> WgradFewChannelsMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& asked = std::get<ConvolutionProblem>(any);
-  const ConvolutionProblem problem = with_roles_exchanged(asked);
-  const Gather gather = make_gather(problem);
-  if (auto refused = few_channels_refusal(problem, gather, device)) {
-    if (exchanges_roles(asked)) return Refusal{cat("x and dy exchanged: ", refused.reason)};
-    return refused;
-  }
-  const std::vector<FewChannelsGradientTile> fitting = tiles(problem, device);
-  if (fitting.empty())
-    return Refusal{
-        cat("a row of the filter has ", gather.phases.front().taps[2],
-            " taps, and its sums do not fit into the registers of a block, or the pixels "
-            "under it not into shared memory")};
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < fitting.size(); ++i) {
-    const auto add = [&](int cluster, std::int64_t groups) {
-      Candidate candidate;
-      candidate.kernel = static_cast<int>(2 * i) + (groups > 1 ? 1 : 0);
-      candidate.parts = cluster;
-      candidate.seconds = seconds(problem, gather, fitting[i], cluster, groups, device);
-      if (groups > 1)
-        candidate.workspace =
-            propose(fitting[i], asked, cluster, static_cast<int>(groups)).workspace;
-      candidates.push_back(std::move(candidate));
-    };
-    for (int cluster = 1; cluster <= std::min(most_cluster, device.largest_cluster); cluster *= 2)
-      add(cluster, 1);
-    const FilterGradientTiles of_tile = tiles_of(problem, gather, fitting[i]);
-    if (const int groups = filter_gradient_groups(problem, of_tile, device); groups > 1)
-      add(1, groups);
-  }
-  return candidates;
+TileCounts count(const FewChannelsGradientTile& tile, const Seen& asked) {
+  return filter_gradient::count(tile, Exchanged(asked).seen);
 }
 
-Proposal WgradFewChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                         Candidate candidate) const {
-  const auto& asked = std::get<ConvolutionProblem>(any);
-  const ConvolutionProblem problem = with_roles_exchanged(asked);
-  const Gather gather = make_gather(problem);
-  const FewChannelsGradientTile tile =
-      tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel / 2));
-  const bool two_steps = candidate.kernel % 2 != 0;
-  return propose(
-      tile, asked, candidate.parts,
-      two_steps ? filter_gradient_groups(problem, tiles_of(problem, gather, tile), device) : 1);
+std::vector<Offer> offers(const FewChannelsGradientTile& tile, const Seen& asked,
+                          const TileCounts& /*tiles*/) {
+  const Exchanged exchanged(asked);
+  return filter_gradient::offers_of(
+      tile.dw, exchanged.seen, most_cluster,
+      [&](const Sharing& sharing) { return seconds(tile, exchanged.seen, sharing); });
 }
 
-Proposal WgradFewChannelsMmaEngine::propose(const FewChannelsGradientTile& tile,
-                                            const ConvolutionProblem& asked, int cluster,
-                                            int groups) const {
-  const ConvolutionProblem problem = with_roles_exchanged(asked);
-  const bool exchanged = exchanges_roles(asked);
-  const Gather gather = make_gather(problem);
+void write(KernelSpec& spec, const FewChannelsGradientTile& tile, const Seen& asked) {
+  const Exchanged roles(asked);
+  const bool exchanged = exchanges_roles(asked.problem);
+  const ConvolutionProblem& problem = roles.problem;
+  const Gather& gather = roles.seen.gather;
   const Gather::Phase& phase = gather.phases.front();
-  const FilterGradientTiles tiles = tiles_of(problem, gather, tile);
-  KernelSpec spec =
-      filter_gradient_spec(name(), "conv/wgrad/wgrad_few_channels_mma.cu", name(), problem, tiles);
-  spec.tile = describe(tile);
   spec.alignment = static_cast<std::size_t>(std::max(tile.many_copy, tile.copy_bytes));
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  add_filter_gradient_geometry(spec, gather);
+  filter_gradient::write(spec, tile.dw, roles.seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -340,14 +306,45 @@ Proposal WgradFewChannelsMmaEngine::propose(const FewChannelsGradientTile& tile,
   divisor("DIV_TILES_Q", ceil_div(phase.pixels[2], tile.q));
   divisor("DIV_TILES_P", ceil_div(phase.pixels[1], tile.p));
   divisor("DIV_OUT_O", phase.pixels[0]);
-  Proposal out = filter_gradient_proposal(problem, tiles, std::move(spec), cluster, groups);
-  return exchanged ? for_exchanged_roles(std::move(out)) : out;
 }
+
+LaunchSpec launch(const KernelSpec& spec, const FewChannelsGradientTile& tile, const Seen& asked,
+                  const Sharing& sharing) {
+  return filter_gradient::launch(spec, tile, Exchanged(asked).seen, sharing);
+}
+
+void finish(Proposal& proposal, const FewChannelsGradientTile& tile, const Seen& asked,
+            const Sharing& sharing) {
+  filter_gradient::finish(proposal, tile, Exchanged(asked).seen, sharing);
+  if (exchanges_roles(asked.problem)) proposal = for_exchanged_roles(std::move(proposal));
+}
+
+}  // namespace
 
 std::string describe(const FewChannelsGradientTile& tile) {
   return cat(tile.p, "x", tile.q, " pixels x ", tile.many, " channels, ", tile.filter_rows,
              " rows of the filter, ", 32 * tile.warps(), " threads, ", tile.slices, " slices",
              tile.split ? ", 3 products" : "");
 }
+
+const Recipe<FewChannelsGradientTile> wgrad_few_channels_mma = {
+    .name = "wgrad_few_channels_mma",
+    .file = "conv/wgrad/wgrad_few_channels_mma.cu",
+    .filter_gradient = true,
+    .mixed_types = true,
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile =
+        "the sums of a row of the filter do not fit into the registers of a block, or the pixels "
+        "under it not into shared memory",
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = filter_gradient::threads,
+    .shared_memory = filter_gradient::shared_memory,
+    .write = write,
+    .launch = launch,
+    .finish = finish,
+};
 
 }  // namespace kiln

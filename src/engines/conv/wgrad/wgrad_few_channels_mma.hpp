@@ -5,16 +5,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "engines/conv/filter_gradient/filter_gradient.hpp"
-#include "engines/conv/gather.hpp"
-#include "engines/engine.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
 // A block's share of a problem (kernel_sources/conv/wgrad/wgrad_few_channels_mma.cu).
 struct FewChannelsGradientTile {
+  FilterGradientTiles dw{};
   bool few_of_x = true;          // x has few channels; else dy has
   bool planar = false;           // NCHW
   std::int64_t element = 2;      // bytes of an element
@@ -34,25 +33,7 @@ struct FewChannelsGradientTile {
   int warps() const { return warps_m * warps_n * slices; }
 };
 
-class WgradFewChannelsMmaEngine final : public Engine {
- public:
-  const char* name() const override { return "wgrad_few_channels_mma"; }
-  bool is_for(const Problem& problem) const override;
-  bool takes_mixed_types() const override { return true; }
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-
-  // For a problem that is not refused: the tiles that fit. Candidate kernel 2 i is tile i in one
-  // step, 2 i + 1 the same tile in two.
-  std::vector<FewChannelsGradientTile> tiles(const ConvolutionProblem& problem,
-                                             const DeviceDescription& device) const;
-  // `cluster` blocks add up their sums through shared memory; `groups` such clusters leave theirs
-  // in the workspace.
-  Proposal propose(const FewChannelsGradientTile& tile, const ConvolutionProblem& problem,
-                   int cluster, int groups) const;
-};
+extern const Recipe<FewChannelsGradientTile> wgrad_few_channels_mma;
 
 std::string describe(const FewChannelsGradientTile& tile);
 

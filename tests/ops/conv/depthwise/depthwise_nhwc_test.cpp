@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 
 const DepthwiseNhwcFmaEngine engine;
-const WgradDepthwiseNhwcFmaEngine of_filters;
+const RecipeEngine of_filters(::kiln::wgrad_depthwise_nhwc_fma);
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 

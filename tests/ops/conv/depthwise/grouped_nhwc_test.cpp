@@ -18,7 +18,7 @@ using namespace test;
 
 const GroupedNhwcMmaEngine engine;
 const GroupedHaloNhwcMmaEngine halos;
-const WgradGroupedNhwcMmaEngine of_filters;
+const RecipeEngine of_filters(::kiln::wgrad_grouped_nhwc_mma);
 
 }  // namespace
 

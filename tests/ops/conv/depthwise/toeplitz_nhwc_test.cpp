@@ -15,7 +15,7 @@ namespace {
 using namespace test;
 
 const ToeplitzNhwcMmaEngine engine;
-const WgradToeplitzNhwcMmaEngine of_filters;
+const RecipeEngine of_filters(::kiln::wgrad_toeplitz_nhwc_mma);
 
 std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProblem& problem) {
   return engine.candidates(problem, device()->description());

@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-const WgradDepthwiseNhwcMmaEngine engine;
+const RecipeEngine engine(::kiln::wgrad_depthwise_nhwc_mma);
 
 ConvolutionProblem gradient(const char* line, DataType type,
                             kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION) {

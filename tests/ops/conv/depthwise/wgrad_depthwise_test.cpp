@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-const WgradDepthwiseFmaEngine engine;
+const RecipeEngine engine(::kiln::wgrad_depthwise_fma);
 
 ConvolutionProblem gradient(const char* line, DataType type,
                             kilnConvolutionMode_t mode = KILN_CROSS_CORRELATION,
