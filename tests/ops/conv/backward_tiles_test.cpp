@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "engines/conv/implicit_gemm/implicit_gemm.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
+#include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 #include "forward_case.hpp"
 
@@ -9,9 +12,7 @@ namespace {
 
 using namespace test;
 
-Proposal proposal_of(const std::variant<Proposal, Refusal>& answer) {
-  return std::get<Proposal>(answer);
-}
+const RecipeEngine channels_last(::kiln::wgrad_nhwc_mma);
 
 }  // namespace
 
@@ -95,17 +96,17 @@ BOOST_AUTO_TEST_CASE(every_channels_last_tile) {
       OperationCase item(problem);
       item.fill_integers(5, 2);
       const HostTensor want = item.expected();
-      const std::vector<WgradTile> tiles = wgrad_nhwc_tiles(problem, description);
+      const std::vector<WgradTile> tiles = channels_last.tiles(problem, description);
       if (description.kind == KILN_DEVICE_HOST) BOOST_TEST(!tiles.empty());
       for (const WgradTile& tile : tiles)
         for (int parts : {1, 4, 16}) {
           if (parts > description.largest_cluster ||
-              !share.takes(describe(tile, problem), line, type, math, parts))
+              !share.takes(describe(tile), line, type, math, parts))
             continue;
           const HostTensor got =
-              run_proposal(item, proposal_of(propose_wgrad_nhwc(problem, tile, parts)));
+              run_proposal(item, channels_last.propose(tile, problem, description, {parts}));
           BOOST_TEST(difference(got, want) == "",
-                     line << ", " << describe(tile, problem) << ", " << parts << " parts");
+                     line << ", " << describe(tile) << ", " << parts << " parts");
         }
     }
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/placed_case.hpp"
 #include "tensor_core_case.hpp"
 
@@ -35,19 +36,20 @@ ConvolutionProblem mixed_problem(const char* line, const Arithmetic& arithmetic,
   return make_convolution_wgrad(spec, x.x, dy.y, x.w);
 }
 
-const WgradNchwMmaEngine on_warps;
-const WgradNchwWgmmaSwapEngine on_warpgroups;
+const RecipeEngine on_warps(::kiln::wgrad_nchw_mma);
+const RecipeEngine on_warpgroups(::kiln::wgrad_nchw_wgmma_swap);
 
 // The engines that the device supports for a type.
-std::vector<const WgradNchwMmaEngine*> engines_of(DataType type) {
-  std::vector<const WgradNchwMmaEngine*> all = {&on_warps};
+std::vector<const RecipeEngine<BandTile>*> engines_of(DataType type) {
+  std::vector<const RecipeEngine<BandTile>*> all = {&on_warps};
   if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
   const DataType type = std::get<ConvolutionProblem>(item.problem).type();
-  for (const WgradNchwMmaEngine* engine : engines_of(type)) check_integers(item, engine->name());
+  for (const RecipeEngine<BandTile>* engine : engines_of(type))
+    check_integers(item, engine->name());
 }
 
 BandTile tile_of(const ConvolutionProblem& problem) {
@@ -66,7 +68,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     const ConvolutionProblem problem = planar_problem("mb5ic24ih9iw10oc72kh3ph1", arithmetic);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const WgradNchwMmaEngine* engine : engines_of(arithmetic.type)) {
+    for (const RecipeEngine<BandTile>* engine : engines_of(arithmetic.type)) {
       const std::vector<BandTile> tiles = engine->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles)
@@ -74,7 +76,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
           if (parts > description.largest_cluster ||
               !share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), parts))
             continue;
-          const Proposal proposal = engine->propose(tile, problem, parts);
+          const Proposal proposal = engine->propose(tile, problem, description, {parts});
           const std::string fault = difference(run_proposal(item, proposal), want);
           BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", " << parts
                                                    << " parts: " << fault);
@@ -93,7 +95,7 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
                                                   KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const WgradNchwMmaEngine* engine : engines_of(arithmetic.type)) {
+    for (const RecipeEngine<BandTile>* engine : engines_of(arithmetic.type)) {
       const std::vector<BandTile> tiles = engine->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles) {
@@ -102,8 +104,8 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
           if (parts > description.largest_cluster ||
               !share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), parts))
             continue;
-          const std::string fault =
-              difference(run_proposal(item, engine->propose(tile, problem, parts)), want);
+          const std::string fault = difference(
+              run_proposal(item, engine->propose(tile, problem, description, {parts})), want);
           BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", " << parts
                                                    << " parts: " << fault);
         }
@@ -177,7 +179,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
       const OperationCase item = integers_of(problem);
-      for (const WgradNchwMmaEngine* engine : engines_of(arithmetic.type))
+      for (const RecipeEngine<BandTile>* engine : engines_of(arithmetic.type))
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
   BOOST_TEST((widths == std::set<int>{2, 4, 8, 16}));
@@ -231,7 +233,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(planar_problem("mb4ic8id5ih9oc32kd3kh3ph1", f32)) ==
              "three dimensions of space; this engine takes one and two");
   BOOST_TEST(reason(planar_problem("mb1ic300ih3iw6000011oc32kh3ph1", f32)) ==
-             "no band of pixels fits into shared memory");
+             "no band of pixels fits into shared memory, or offsets into 32 bits");
   const auto side_by_side = [&](const char* line, kilnConvolutionMode_t mode) {
     return reason(problem_in(line, f32, KILN_TENSOR_NHWC, ConvolutionPass::wgrad, mode));
   };

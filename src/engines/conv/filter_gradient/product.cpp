@@ -98,25 +98,4 @@ void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather,
   divisor("DIV_TILES_M", tiles_m, tiles_m * gather.groups);
 }
 
-std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
-    const std::vector<WgradOption>& options, const DeviceDescription& device,
-    const std::function<Refusal(std::size_t, int)>& refusal, const char* none) {
-  std::vector<Candidate> candidates;
-  Refusal last_refusal{none};
-  for (std::size_t i = 0; i < options.size(); ++i)
-    for (const int parts : parts_of(device, options[i].stages, options[i].most_parts)) {
-      if (auto refused = refusal(i, parts)) {
-        last_refusal = refused;
-        continue;
-      }
-      const FragmentWork& work = options[i].work;
-      const double seconds = work.shape.columns_left
-                                 ? warpgroup_fragment_seconds(work, parts, device)
-                                 : fragment_seconds(work, parts, device);
-      candidates.push_back({static_cast<int>(i), parts, seconds, {}});
-    }
-  if (candidates.empty()) return last_refusal;
-  return candidates;
-}
-
 }  // namespace kiln

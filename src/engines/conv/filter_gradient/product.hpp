@@ -3,14 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <variant>
 #include <vector>
 
 #include "codegen/kernel_spec.hpp"
 #include "engines/conv/gather.hpp"
-#include "engines/cost/cost_model.hpp"
 #include "engines/engine.hpp"
 #include "problem/problem.hpp"
 
@@ -41,19 +37,5 @@ std::int64_t wgrad_largest_offset(const Gather& gather, int m, int n);
 // (kernel_sources/conv/geometry/gather_index.cuh).
 void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather, int m, int n,
                          bool channels_inner);
-
-// A tile on the tensor cores: its work, the stages that its parts share, and the largest split
-// count.
-struct WgradOption {
-  FragmentWork work;
-  double stages = 0;
-  int most_parts = 1;
-};
-// Candidates of the tiles at every split count that `refusal(tile, parts)` accepts; their kernel is
-// the tile's index. If there are none: the last refusal, or one with the reason `none` if `options`
-// is empty.
-std::variant<std::vector<Candidate>, Refusal> wgrad_candidates(
-    const std::vector<WgradOption>& options, const DeviceDescription& device,
-    const std::function<Refusal(std::size_t, int)>& refusal, const char* none);
 
 }  // namespace kiln

@@ -232,7 +232,8 @@ void spread_over_banks(BandTile& tile, const Gather& gather) {
 }
 
 std::string describe(const BandTile& tile) {
-  return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns);
+  return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns,
+             tile.split ? ", 3 products" : "");
 }
 
 }  // namespace kiln

@@ -94,7 +94,10 @@ std::int64_t gradient_run(const ConvolutionProblem& problem, const Gather& gathe
   return pairs ? 2 : 1;
 }
 
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
+Refusal refusal(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather gather = in_lines(seen.gather);
+  if (auto refused = mma_refusal(problem, usual_reduction(problem), seen.device)) return refused;
   if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_filters = 16;
   if (auto refused = filters_refusal(problem, least_filters)) return refused;
@@ -109,33 +112,66 @@ Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
   return copies_refusal(problem, {"dy", "filters", gather.rows, gather.out_strides});
 }
 
-// The refusal if the tile at this split count does not fit the problem.
-Refusal tile_refusal(const ConvolutionProblem& problem, const Gather& gather, const BandTile& tile,
-                     int parts) {
-  const FragmentShape& shape = tile.shape;
-  if (auto refused = wgrad_count_refusal(problem, shape.m, shape.n, parts)) return refused;
-  if (const std::int64_t fragments = problem.batch * tile.bands * tile.fragments();
-      fragments > limit32)
-    return Refusal{cat(fragments, " groups of pixels; expected at most ", limit32)};
+Refusal warpgroup_products_refusal(const Seen& seen) {
+  if (auto refused = matrices_refusal(seen.problem)) return refused;
+  if (auto refused = warpgroup_refusal(seen.device)) return refused;
+  return refusal(seen);
+}
+
+// Whether the offsets that a tile computes within an image or a filter fit into 32 bits.
+bool narrow_offsets(const BandTile& tile, const Gather& gather) {
   // Kernels also compute the offsets of a stage's rows and channels beyond the tensors' ends.
   const Dims& s = gather.source_strides;
   const SourceLines& lines = tile.lines;
   const std::int64_t beyond = lines.planes * s[1] + lines.rows * s[3] +
                               lines.words * lines.word_elements() * lines.phases +
                               tile.rows * gather.out_strides[3];
-  if (wgrad_largest_offset(gather, shape.m, shape.n) + beyond > limit32)
-    return Refusal{"offsets within an image or a filter do not fit into 32 bits"};
-  return {};
+  return wgrad_largest_offset(gather, tile.shape.m, tile.shape.n) + beyond <= limit32;
 }
 
-FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& tile) {
+std::vector<BandTile> lay_shapes(std::span<const FragmentShape> shapes, const Seen& seen) {
+  const Gather gather = in_lines(seen.gather);
+  std::vector<BandTile> out;
+  for (const FragmentShape& shape : shapes) {
+    const auto tile =
+        lay_band(shape, gather, is_split(seen.problem), seen.problem.alignment, seen.device);
+    if (tile && narrow_offsets(*tile, gather)) out.push_back(*tile);
+  }
+  return out;
+}
+std::vector<BandTile> lay(const Seen& seen) {
+  if (seen.problem.type() == KILN_DATA_DOUBLE) return lay_shapes(double_shapes, seen);
+  if (is_split(seen.problem)) return lay_shapes(split_shapes, seen);
+  return lay_shapes(whole_shapes, seen);
+}
+std::vector<BandTile> lay_warpgroups(const Seen& seen) {
+  if (is_split(seen.problem)) return lay_shapes(split_warpgroup_shapes, seen);
+  return lay_shapes(whole_warpgroup_shapes, seen);
+}
+constexpr const char* no_tile =
+    "no band of pixels fits into shared memory, or offsets into 32 bits";
+
+// Whether the tile at this split count fits the problem.
+Refusal tile_refusal(const BandTile& tile, const Seen& seen, const Sharing& sharing) {
+  if (const std::int64_t fragments = seen.problem.batch * tile.bands * tile.fragments();
+      fragments > limit32)
+    return cat(fragments, " groups of pixels; expected at most ", limit32);
+  return wgrad_count_refusal(seen.problem, tile.shape.m, tile.shape.n, sharing.parts);
+}
+
+TileCounts count(const BandTile& tile, const Seen& seen) {
+  return {.all = wgrad_tile_count(seen.problem, tile.shape.m, tile.shape.n)};
+}
+
+std::vector<Offer> offers(const BandTile& tile, const Seen& seen, const TileCounts& tiles) {
+  const ConvolutionProblem& problem = seen.problem;
   const FragmentShape& shape = tile.shape;
   FragmentWork work;
   work.type = problem.type();
-  work.split = is_split(problem);
+  work.split = tile.split;
   work.shape = shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
-  work.tiles = wgrad_tile_count(problem, shape.m, shape.n);
+  work.tiles = tiles.all;
   work.results = static_cast<double>(operands_of(problem).back().count());
   work.bytes = work_of(problem, false).bytes;
   const auto stages = static_cast<double>(problem.batch * tile.bands);
@@ -150,76 +186,23 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const BandTile& til
   work.row_copy_bytes = std::max(tile.copy_bytes, 4);
   work.row_words_beside =
       shape.columns_left && !tile.filters_inner && tile.lines.element == 4 && tile.copy_bytes == 4;
-  return work;
-}
-
-}  // namespace
-
-std::span<const FragmentShape> WgradNchwMmaEngine::shapes(const ConvolutionProblem& problem) const {
-  if (problem.type() == KILN_DATA_DOUBLE) return double_shapes;
-  return is_split(problem) ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
-}
-std::span<const FragmentShape> WgradNchwWgmmaSwapEngine::shapes(
-    const ConvolutionProblem& problem) const {
-  return is_split(problem) ? std::span<const FragmentShape>(split_warpgroup_shapes)
-                           : whole_warpgroup_shapes;
-}
-
-Refusal WgradNchwWgmmaSwapEngine::products_refusal(const ConvolutionProblem& problem,
-                                                   const DeviceDescription& device) const {
-  if (auto refused = matrices_refusal(problem)) return refused;
-  return warpgroup_refusal(device);
-}
-
-bool WgradNchwMmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
-
-std::vector<BandTile> WgradNchwMmaEngine::tiles(const ConvolutionProblem& problem,
-                                                const DeviceDescription& device) const {
-  const bool split = is_split(problem);
-  const Gather gather = in_lines(make_gather(problem));
-  std::vector<BandTile> out;
-  for (const FragmentShape& shape : shapes(problem))
-    if (const auto tile = lay_band(shape, gather, split, problem.alignment, device))
-      out.push_back(*tile);
+  constexpr int largest = std::end(cluster_sizes)[-1];
+  const int most = shape.min_blocks == 1 && !certainly_runs(largest, seen.device) ? 8 : largest;
+  const auto seconds = shape.columns_left ? warpgroup_fragment_seconds : fragment_seconds;
+  std::vector<Offer> out;
+  for (const int parts : parts_of(seen.device, stages, most))
+    out.push_back({{parts}, seconds(work, parts, seen.device)});
   return out;
 }
 
-std::variant<std::vector<Candidate>, Refusal> WgradNchwMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  if (auto refused = mma_refusal(problem, usual_reduction(problem), device)) return refused;
-  if (auto refused = products_refusal(problem, device)) return refused;
-  const Gather gather = in_lines(make_gather(problem));
-  if (auto refused = refusal(problem, gather)) return refused;
-  const std::vector<BandTile> fitting = tiles(problem, device);
-  std::vector<WgradOption> options;
-  for (const BandTile& tile : fitting) {
-    constexpr int largest = std::end(cluster_sizes)[-1];
-    const int most = tile.shape.min_blocks == 1 && !certainly_runs(largest, device) ? 8 : largest;
-    options.push_back(
-        {work_of_tile(problem, tile), static_cast<double>(problem.batch * tile.bands), most});
-  }
-  const auto refused = [&](std::size_t i, int parts) {
-    return tile_refusal(problem, gather, fitting[i], parts);
-  };
-  return wgrad_candidates(options, device, refused, "no band of pixels fits into shared memory");
-}
+int threads(const BandTile& tile) { return tile.shape.threads(); }
 
-Proposal WgradNchwMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                  Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  return propose(tiles(problem, device).at(static_cast<std::size_t>(candidate.kernel)), problem,
-                 candidate.parts);
-}
-
-KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, const Gather& gather,
-                                         const BandTile& tile) const {
+void write(KernelSpec& spec, const BandTile& laid, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather gather = in_lines(seen.gather);
+  BandTile tile = laid;
+  spread_over_banks(tile, gather);
   const FragmentShape& shape = tile.shape;
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/wgrad/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   const std::int64_t run = gradient_run(problem, gather);
   spec.alignment = static_cast<std::size_t>(
@@ -254,19 +237,38 @@ KernelSpec WgradNchwMmaEngine::make_spec(const ConvolutionProblem& problem, cons
   add("PROMOTE", tile.split ? products * tile.lines.element / 32 : std::int64_t{rounds ? 256 : 0},
       "fragments of the reduction between promotions");
   add("PROMOTE_LOCAL", rounds && !tile.split);
-  return spec;
 }
 
-Proposal WgradNchwMmaEngine::propose(BandTile tile, const ConvolutionProblem& problem,
-                                     int parts) const {
-  const Gather gather = in_lines(make_gather(problem));
-  spread_over_banks(tile, gather);
-  Proposal out{{make_spec(problem, gather, tile), {}}};
-  out.first().launch = wgrad_launch(
-      problem, wgrad_tile_count(problem, tile.shape.m, tile.shape.n) * parts,
-      static_cast<std::uint32_t>(tile.shape.threads()), out.first().kernel.shared_memory);
-  out.first().set_cluster(parts);
-  return out;
-}
+}  // namespace
+
+const Recipe<BandTile> wgrad_nchw_mma = {
+    .name = "wgrad_nchw_mma",
+    .file = "conv/wgrad/wgrad_nchw_mma.cu",
+    .filter_gradient = true,
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile = no_tile,
+    .tile_refusal = tile_refusal,
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = threads,
+    .write = write,
+};
+
+const Recipe<BandTile> wgrad_nchw_wgmma_swap = {
+    .name = "wgrad_nchw_wgmma_swap",
+    .file = "conv/wgrad/wgrad_nchw_wgmma_swap.cu",
+    .filter_gradient = true,
+    .refusal = warpgroup_products_refusal,
+    .lay = lay_warpgroups,
+    .no_tile = no_tile,
+    .tile_refusal = tile_refusal,
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = threads,
+    .write = write,
+};
 
 }  // namespace kiln
