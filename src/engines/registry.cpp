@@ -117,7 +117,7 @@ std::span<const Method* const> methods() {
                                       one<StandInWgradDenseEngine>(),
                                       one<StandInWgradGemmEngine>(),
                                       one<StandInWgradDirectEngine>(),
-                                      one<WgradDirectEngine>(),
+                                      one(wgrad_direct),
                                       one<LocalFmaEngine>(),
                                       one<LocalDgradFmaEngine>(),
                                       one<WgradLocalFmaEngine>(),

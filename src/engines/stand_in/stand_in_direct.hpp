@@ -4,6 +4,7 @@
 
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "engines/stand_in/stand_in_engine.hpp"
 
 namespace kiln {
@@ -29,7 +30,7 @@ class StandInWgradDirectEngine final : public StandInEngine {
   Refusal refusal(const ConvolutionProblem&) const override { return {}; }
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
-  WgradDirectEngine direct_;
+  RecipeEngine<WgradDirectTile> direct_{wgrad_direct};
 };
 
 }  // namespace kiln

@@ -104,8 +104,8 @@ std::vector<KernelSpec> stand_in_kernels(const DeviceDescription& device) {
   const StandInDirectEngine direct;
   const StandInWgradDenseEngine wgrad_dense;
   const StandInWgradGemmEngine wgrad_gemm;
-  const StandInWgradDirectEngine wgrad_direct;
-  const Engine* const asked[] = {&dense, &gemm, &direct, &wgrad_dense, &wgrad_gemm, &wgrad_direct};
+  const StandInWgradDirectEngine direct_wgrad;
+  const Engine* const asked[] = {&dense, &gemm, &direct, &wgrad_dense, &wgrad_gemm, &direct_wgrad};
   const std::vector<Example> all = all_examples();
   std::vector<KernelSpec> kernels;
   const auto add = [&](KernelSpec& kernel) {

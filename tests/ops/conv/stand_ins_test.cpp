@@ -22,7 +22,7 @@ constexpr ConvolutionPass all_passes[] = {ConvolutionPass::fprop, ConvolutionPas
                                           ConvolutionPass::wgrad};
 
 const StandInDirectEngine direct;
-const StandInWgradDirectEngine wgrad_direct;
+const StandInWgradDirectEngine direct_wgrad;
 const StandInDenseEngine dense;
 const StandInGemmEngine gemm;
 const StandInWgradGemmEngine wgrad_gemm;
@@ -90,15 +90,15 @@ BOOST_AUTO_TEST_CASE(direct_serves_every_shape) {
       for (const ConvolutionPass pass : all_passes) {
         const bool wgrad = pass == ConvolutionPass::wgrad;
         const OperationCase item = uniform_of(problem_in(line, f32, layout, pass));
-        const Engine& engine = wgrad ? static_cast<const Engine&>(wgrad_direct) : direct;
+        const Engine& engine = wgrad ? static_cast<const Engine&>(direct_wgrad) : direct;
         const DirectEngine exact;
-        const WgradDirectEngine exact_wgrad;
+        const RecipeEngine exact_wgrad(::kiln::wgrad_direct);
         check_bits(engine, wgrad ? static_cast<const Engine&>(exact_wgrad) : exact, item,
                    candidates_of(engine, item.problem).front());
       }
   BOOST_TEST(kernels_of(direct, f32, ConvolutionPass::fprop, KILN_TENSOR_NHWC, lines) == 1);
   BOOST_TEST(kernels_of(direct, f32, ConvolutionPass::dgrad, KILN_TENSOR_NCHW, lines) == 2);
-  BOOST_TEST(kernels_of(wgrad_direct, f32, ConvolutionPass::wgrad, KILN_TENSOR_NHWC, lines) == 1);
+  BOOST_TEST(kernels_of(direct_wgrad, f32, ConvolutionPass::wgrad, KILN_TENSOR_NHWC, lines) == 1);
 }
 
 // One kernel serves problems with and without a bias. Strides have any number of phases up to the

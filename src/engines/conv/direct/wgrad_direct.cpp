@@ -4,32 +4,52 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/cost/cost_model.hpp"
 
 namespace kiln {
 namespace {
 
-constexpr std::uint32_t threads = 256;
+using Tile = WgradDirectTile;
 
-std::int64_t blocks_of(const ConvolutionProblem& problem) {
-  return problem.out_channels * problem.group_in() * problem.taps();
+constexpr int block_threads = 256;
+
+Refusal refusal(const Seen& /*seen*/) { return {}; }
+
+std::vector<Tile> lay(const Seen& /*seen*/) { return {Tile{}}; }
+
+TileCounts count(const Tile& /*tile*/, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  return {.all = problem.out_channels * problem.group_in() * problem.taps()};
 }
 
-KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
-  KernelSpec spec;
-  spec.engine = "wgrad_direct";
-  spec.file = "conv/direct/wgrad_direct.cu";
-  spec.entry = "wgrad_direct";
-  spec.tile = "1 element of dw a block, 256 threads";
-  spec.alignment = size_of(problem.type());
-  spec.shared_memory =
-      threads / 32 * static_cast<std::uint32_t>(size_of(compute_type(problem.type())));
-  spec.constants = gather_constants(problem, gather);
+std::vector<Offer> offers(const Tile& /*tile*/, const Seen& seen, const TileCounts& tiles) {
+  const ConvolutionProblem& problem = seen.problem;
+  const auto pixels = static_cast<double>(problem.batch * problem.out_pixels());
+  DirectWork work;
+  work.threads = static_cast<double>(tiles.all) * block_threads;
+  work.products = std::ceil(pixels / block_threads);
+  work.bytes = work_of(problem, false).bytes;
+  // In NHWC the lanes of a warp read elements that are sectors apart: eight layers on an H100 and
+  // an H200, in f16 and f32, took 8 to 17 times as long as counted.
+  constexpr double sectors_apart = 11;
+  const bool channels_last = problem.x_strides[1] == 1 && problem.x_strides[4] > 1;
+  return {{{}, direct_seconds(work, seen.device) * (channels_last ? sectors_apart : 1)}};
+}
+
+std::string describe(const Tile& /*tile*/) { return "1 element of dw a block, 256 threads"; }
+int threads(const Tile& /*tile*/) { return block_threads; }
+std::uint32_t shared_memory(const Tile& /*tile*/, const Seen& seen) {
+  return block_threads / 32 *
+         static_cast<std::uint32_t>(size_of(compute_type(seen.problem.type())));
+}
+
+void write(KernelSpec& spec, const Tile& /*tile*/, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  spec.constants = gather_constants(seen.problem, gather);
 
   const Gather::Phase& phase = gather.phases.front();
-  const bool wide = phase.out_pixels() + threads > limit32;
+  const bool wide = phase.out_pixels() + block_threads > limit32;
   const auto add = [&](const char* name, auto value) {
     spec.constants.push_back({name, value, ""});
   };
@@ -38,7 +58,7 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
       add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
     else
       add(name, make_magic(static_cast<std::uint32_t>(divisor),
-                           static_cast<std::uint32_t>(phase.out_pixels() + threads)));
+                           static_cast<std::uint32_t>(phase.out_pixels() + block_threads)));
   };
   add("index_t", TypeName{wide ? "unsigned long long" : "unsigned"});
   add_pixels("DIV_OPQ", phase.out_pixels());
@@ -52,38 +72,23 @@ KernelSpec make_spec(const ConvolutionProblem& problem, const Gather& gather) {
   add_divisor("DIV_RS", phase.taps[1] * phase.taps[2]);
   add_divisor("DIV_S", phase.taps[2]);
   add_divisor("DIV_ROWS", gather.rows);
-  return spec;
 }
 
 }  // namespace
 
-bool WgradDirectEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
-
-std::variant<std::vector<Candidate>, Refusal> WgradDirectEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const std::int64_t blocks = blocks_of(problem);
-  if (blocks > limit32)
-    return Refusal{
-        cat(blocks, " elements of dw need as many thread blocks; a launch has at most ", limit32)};
-  const auto pixels = static_cast<double>(problem.batch * problem.out_pixels());
-  DirectWork work;
-  work.threads = static_cast<double>(blocks) * threads;
-  work.products = std::ceil(pixels / threads);
-  work.bytes = work_of(problem, false).bytes;
-  // In NHWC the lanes of a warp read elements that are sectors apart: eight layers on an H100 and
-  // an H200, in f16 and f32, took 8 to 17 times as long as counted.
-  constexpr double sectors_apart = 11;
-  const bool channels_last = problem.x_strides[1] == 1 && problem.x_strides[4] > 1;
-  return std::vector<Candidate>{
-      {0, 1, direct_seconds(work, device) * (channels_last ? sectors_apart : 1), {}}};
-}
-
-Proposal WgradDirectEngine::make(const Problem& any, const DeviceDescription&, Candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  KernelSpec spec = make_spec(problem, make_gather(problem));
-  LaunchSpec launch = wgrad_launch(problem, blocks_of(problem), threads, spec.shared_memory);
-  return Proposal{{std::move(spec), std::move(launch)}};
-}
+const Recipe<WgradDirectTile> wgrad_direct = {
+    .name = "wgrad_direct",
+    .file = "conv/direct/wgrad_direct.cu",
+    .filter_gradient = true,
+    .mixed_types = true,
+    .refusal = refusal,
+    .lay = lay,
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = threads,
+    .shared_memory = shared_memory,
+    .write = write,
+};
 
 }  // namespace kiln

@@ -2,19 +2,12 @@
 // legal problem.
 #pragma once
 
-#include "engines/engine.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
-class WgradDirectEngine final : public Engine {
- public:
-  const char* name() const override { return "wgrad_direct"; }
-  bool is_for(const Problem& problem) const override;
-  bool takes_mixed_types() const override { return true; }
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-};
+struct WgradDirectTile {};  // an element of dw
+
+extern const Recipe<WgradDirectTile> wgrad_direct;
 
 }  // namespace kiln
