@@ -7,13 +7,14 @@
 
 #include "channels_last_case.hpp"
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
 
 namespace {
 
 using namespace test;
 
-const FewInputChannelsNhwcMmaEngine forward;
+const RecipeEngine forward(few_input_channels_nhwc_mma);
 const RecipeEngine of_filters(::kiln::wgrad_few_channels_mma);
 
 struct GradientCase {

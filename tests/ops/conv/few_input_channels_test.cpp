@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/placed_case.hpp"
 #include "tensor_core_case.hpp"
 
@@ -15,18 +16,18 @@ using namespace test;
 
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 
-const FewInputChannelsMmaEngine by_warps;
-const FewInputChannelsWgmmaSwapEngine by_warpgroups;
+const RecipeEngine by_warps(few_input_channels_mma);
+const RecipeEngine by_warpgroups(few_input_channels_wgmma_swap);
 
 // The engines that the device supports.
-std::vector<const FewInputChannelsMmaEngine*> both() {
-  std::vector<const FewInputChannelsMmaEngine*> all = {&by_warps};
+std::vector<const RecipeEngine<FewInputChannelsTile>*> both() {
+  std::vector<const RecipeEngine<FewInputChannelsTile>*> all = {&by_warps};
   if (has_warpgroups()) all.push_back(&by_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
-  for (const FewInputChannelsMmaEngine* engine : both()) check_integers(item, engine->name());
+  for (const auto* engine : both()) check_integers(item, engine->name());
 }
 
 }  // namespace
@@ -44,9 +45,8 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
       const ConvolutionProblem problem = problem_in("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
-      const Gather gather = make_gather(problem);
-      for (const FewInputChannelsMmaEngine* engine : both()) {
-        const std::vector<FewInputChannelsTile> tiles = engine->tiles(problem, gather, description);
+      for (const auto* engine : both()) {
+        const std::vector<FewInputChannelsTile> tiles = engine->tiles(problem, description);
         BOOST_TEST(tiles.size() >= 4);
         for (const FewInputChannelsTile& tile : tiles)
           for (const int multiprocessors : {132, 1}) {
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
                              multiprocessors))
               continue;
             description.multiprocessors = multiprocessors;
-            const Proposal proposal = engine->propose(tile, problem, gather, description);
+            const Proposal proposal = engine->propose(tile, problem, description);
             const std::string fault = difference(run_proposal(item, proposal), want);
             BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", "
                                                      << proposal.first().launch.shape.grid[0]
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(edges) {
           // 3xTF32 needs longer sums, and NHWC needs all channels in one group.
           const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
           if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
-            for (const FewInputChannelsMmaEngine* engine : both())
+            for (const auto* engine : both())
               BOOST_CHECK_THROW(integers_of(problem).run_plan(engine->name()), Error);
             continue;
           }
@@ -115,8 +115,7 @@ BOOST_AUTO_TEST_CASE(gradient_without_taps) {
                                                     arithmetic, layout, ConvolutionPass::dgrad);
       const OperationCase item = integers_of(problem);
       BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
-      for (const FewInputChannelsMmaEngine* engine : both())
-        BOOST_CHECK_THROW(item.run_plan(engine->name()), Error);
+      for (const auto* engine : both()) BOOST_CHECK_THROW(item.run_plan(engine->name()), Error);
     }
 }
 
@@ -130,7 +129,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
       check_exact(item);
-      for (const FewInputChannelsMmaEngine* engine : both())
+      for (const auto* engine : both())
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
@@ -152,7 +151,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const FewInputChannelsMmaEngine* engine : both())
+  for (const auto* engine : both())
     check_error_of_three_products(engine->name(),
                                   {.channels = 3, .size = 20, .filters = 16, .taps = 11});
 }

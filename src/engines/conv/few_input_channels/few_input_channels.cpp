@@ -9,7 +9,6 @@
 #include "core/text.hpp"
 #include "engines/conv/tile/banks.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
-#include "engines/conv/tile/laid_tiles.hpp"
 #include "engines/conv/tile/line_store.hpp"
 #include "engines/conv/tile/loaders.hpp"
 #include "engines/cost/common.hpp"
@@ -65,18 +64,21 @@ bool is_planar(const Gather& gather) {
   return gather.source_strides[4] == 1 || gather.source[2] == 1;
 }
 
-Refusal refusal(const Gather& gather) {
+Refusal refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  if (auto refused =
+          fragment_refusal(seen.problem, gather.channels * gather.most_taps(), seen.device))
+    return refused;
   if (auto refused = plane_refusal(gather)) return refused;
   constexpr std::int64_t least_rows = 16;
   if (auto refused = rows_refusal(gather.rows, least_rows)) return refused;
   if (std::abs(gather.step[2]) != 1 && gather.phases.front().taps[2] > 1)
-    return Refusal{"the filter is dilated along the width"};
+    return "the filter is dilated along the width";
   const Dims& s = gather.source_strides;
   const bool pixels_whole = s[1] == 1 && s[4] == gather.channels;
   if (!is_planar(gather) && !pixels_whole)
-    return Refusal{
-        "in the input neither the pixels of a row are contiguous, nor the channels of all "
-        "pixels"};
+    return "in the input neither the pixels of a row are contiguous, nor the channels of all "
+           "pixels";
   return {};
 }
 
@@ -202,22 +204,44 @@ bool narrow(const Gather& gather, const FewInputChannelsTile& tile, const Dims& 
   return std::max({source, w, output(gather.out_strides), output(z_strides)}) <= limit32;
 }
 
-// Blocks are persistent and share the bands evenly.
-struct Share {
-  std::int64_t bands;    // bands of all images
-  std::int64_t a_block;  // bands of a block, at most
-  std::int64_t blocks;
-};
-Share share_of(const ConvolutionProblem& problem, const Gather& gather,
-               const FewInputChannelsTile& tile, const DeviceDescription& device) {
-  Share share;
-  share.bands = problem.batch * tile.bands;
-  const std::int64_t tiles_m = gather.groups * ceil_div(gather.rows, tile.shape.m);
-  const std::int64_t places = std::int64_t{device.multiprocessors} * tile.shape.min_blocks;
-  const std::int64_t at_once = std::max<std::int64_t>(places / tiles_m, 1);
-  share.a_block = std::max<std::int64_t>(ceil_div(share.bands, at_once), 1);
-  share.blocks = ceil_div(share.bands, share.a_block) * tiles_m;
-  return share;
+std::vector<FewInputChannelsTile> lay(std::span<const FragmentShape> shapes, const Seen& seen) {
+  std::vector<FewInputChannelsTile> out;
+  for (FragmentShape shape : shapes) {
+    auto tile = lay_tile(shape, seen.problem, seen.gather, seen.device);
+    if (!tile && shape.min_blocks > 1) {  // one block of a multiprocessor may fit where two do not
+      shape.min_blocks = 1;
+      tile = lay_tile(shape, seen.problem, seen.gather, seen.device);
+    }
+    if (tile && narrow(seen.gather, *tile, seen.gather.z_strides)) out.push_back(*tile);
+  }
+  return out;
+}
+
+Refusal why_no_tile(const Seen& seen) {
+  return cat("filters of ", seen.gather.channels * seen.gather.most_taps(),
+             " elements, which do not fit into shared memory, or offsets into 32 bits");
+}
+
+Refusal tile_refusal(const FewInputChannelsTile& tile, const Seen& seen, const Sharing& /*one*/) {
+  if (seen.problem.batch * tile.bands > limit32)
+    return cat("more than ", limit32, " bands of pixels");
+  return {};
+}
+
+// Blocks are persistent and share the bands of all images evenly.
+std::int64_t bands_of_block(std::int64_t bands, const FewInputChannelsTile& tile,
+                            const Seen& seen) {
+  const std::int64_t places = std::int64_t{seen.device.multiprocessors} * tile.shape.min_blocks;
+  const std::int64_t at_once = std::max<std::int64_t>(places / tile.row_tiles(seen.gather), 1);
+  return std::max<std::int64_t>(ceil_div(bands, at_once), 1);
+}
+
+TileCounts count(const FewInputChannelsTile& tile, const Seen& seen) {
+  const std::int64_t bands = seen.problem.batch * tile.bands;
+  const std::int64_t row_tiles = tile.row_tiles(seen.gather);
+  return {.of_pixels = bands,
+          .all = bands * row_tiles,
+          .blocks = ceil_div(bands, bands_of_block(bands, tile, seen)) * row_tiles};
 }
 
 // Wavefronts in which a warp reads 4 contiguous words of 8 pixels. Pixels whose distance is near a
@@ -231,124 +255,52 @@ std::int64_t accesses_of_a_read(const FewInputChannelsTile& tile, const Gather& 
   return bank_accesses(lanes);
 }
 
-double seconds_of(const ConvolutionProblem& problem, const Gather& gather,
-                  const FewInputChannelsTile& tile, const DeviceDescription& device) {
+FragmentWork work_of_tile(const FewInputChannelsTile& tile, const Seen& seen,
+                          const TileCounts& tiles) {
   const FragmentShape& shape = tile.shape;
-  const Share share = share_of(problem, gather, tile, device);
   FragmentWork work;
-  work.type = problem.type();
-  work.split = is_split(problem);
+  work.type = seen.problem.type();
+  work.split = tile.split;
   work.shape = shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
-  work.tiles = share.blocks;
-  work.results = static_cast<double>(operands_of(problem).back().count());
-  const auto bands = static_cast<double>(share.a_block);
+  work.tiles = tiles.blocks;
+  work.results = static_cast<double>(operands_of(seen.problem).back().count());
+  const auto bands = static_cast<double>(bands_of_block(tiles.of_pixels, tile, seen));
   work.fragments = bands * static_cast<double>(tile.fragments());
   work.scalar_copies = true;
   work.right_stays = true;  // wgmma reads operand B, the filters, from shared memory
-  const double lines = gather.out_strides[1] == 1 ? shape.thread_n : shape.thread_m;
+  const double lines = seen.gather.out_strides[1] == 1 ? shape.thread_n : shape.thread_m;
   work.moves = bands * (lines - 1) * shape.thread_m * shape.thread_n;
   work.copies = bands * static_cast<double>(tile.lines.chunks());
   work.copy_bytes = static_cast<double>(tile.lines.chunk * 4);
   work.row_copies = static_cast<double>(shape.m * tile.fragments() * fragment_words);
   work.row_copy_bytes = 4;
-  work.scattered = !goes_out_whole(tile, problem, gather);
-  work.column_accesses = static_cast<double>(accesses_of_a_read(tile, gather));
-  work.bytes = work_of(problem, false).bytes;
-  return shape.columns_left ? warpgroup_fragment_seconds(work, 1, device)
-                            : fragment_seconds(work, 1, device);
+  work.scattered = !goes_out_whole(tile, seen.problem, seen.gather);
+  work.column_accesses = static_cast<double>(accesses_of_a_read(tile, seen.gather));
+  work.bytes = work_of(seen.problem, false).bytes;
+  return work;
 }
 
-}  // namespace
-
-std::int64_t FewInputChannelsTile::fragments() const {
-  return ceil_div(runs * run_words, fragment_words);
+std::vector<Offer> offers(const FewInputChannelsTile& tile, const Seen& seen,
+                          const TileCounts& tiles) {
+  const FragmentWork work = work_of_tile(tile, seen, tiles);
+  return {{{},
+           tile.shape.columns_left ? warpgroup_fragment_seconds(work, 1, seen.device)
+                                   : fragment_seconds(work, 1, seen.device)}};
 }
 
-std::int64_t FewInputChannelsTile::shared_memory() const {
-  const std::int64_t reduction = fragments() * fragment_words * word_bytes;
-  const std::int64_t filters =
-      shape.columns_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
-  return filters + 2 * lines.bytes() + 2 * reduction;
+int threads(const FewInputChannelsTile& tile) { return tile.shape.threads(); }
+
+std::string describe_kernel(const FewInputChannelsTile& tile) {
+  return cat(describe(tile), tile.split ? ", 3 products" : "");
 }
 
-std::span<const FragmentShape> FewInputChannelsMmaEngine::shapes(bool split) const {
-  return split ? std::span<const FragmentShape>(split_shapes) : whole_shapes;
-}
-std::span<const FragmentShape> FewInputChannelsWgmmaSwapEngine::shapes(bool split) const {
-  return split ? std::span<const FragmentShape>(split_warpgroup_shapes) : whole_warpgroup_shapes;
-}
-
-bool FewInputChannelsMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
-
-std::vector<FewInputChannelsTile> FewInputChannelsMmaEngine::tiles(
-    const ConvolutionProblem& problem, const Gather& gather,
-    const DeviceDescription& device) const {
-  std::vector<FewInputChannelsTile> out;
-  for (FragmentShape shape : shapes(is_split(problem))) {
-    auto tile = lay_tile(shape, problem, gather, device);
-    if (!tile && shape.min_blocks > 1) {  // one block of a multiprocessor may fit where two do not
-      shape.min_blocks = 1;
-      tile = lay_tile(shape, problem, gather, device);
-    }
-    if (tile && narrow(gather, *tile, gather.z_strides)) out.push_back(*tile);
-  }
-  return out;
-}
-
-std::variant<std::vector<Candidate>, Refusal> FewInputChannelsMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const std::int64_t reduction = gather.channels * gather.most_taps();
-  if (auto refused = fragment_refusal(problem, reduction, device)) return refused;
-  if (auto refused = products_refusal(device)) return refused;
-  if (auto refused = refusal(gather)) return refused;
-  const auto laid = laid_tiles<FewInputChannelsTile>(
-      *this, problem, device, [&] { return tiles(problem, gather, device); });
-  const std::vector<FewInputChannelsTile>& fitting = *laid;
-  if (fitting.empty())
-    return Refusal{cat("filters of ", reduction,
-                       " elements, which do not fit into shared memory, or offsets into 32 bits")};
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < fitting.size(); ++i)
-    if (problem.batch * fitting[i].bands <= limit32)
-      candidates.push_back(
-          {static_cast<int>(i), 1, seconds_of(problem, gather, fitting[i], device), {}});
-  if (candidates.empty()) return Refusal{cat("more than ", limit32, " bands of pixels")};
-  return candidates;
-}
-
-Proposal FewInputChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                         Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const auto laid = laid_tiles<FewInputChannelsTile>(
-      *this, problem, device, [&] { return tiles(problem, gather, device); });
-  return propose(laid->at(static_cast<std::size_t>(candidate.kernel)), problem, gather, device);
-}
-
-Proposal FewInputChannelsMmaEngine::propose(FewInputChannelsTile tile,
-                                            const ConvolutionProblem& problem, const Gather& gather,
-                                            const DeviceDescription& device) const {
+void write(KernelSpec& spec, const FewInputChannelsTile& laid, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  FewInputChannelsTile tile = laid;
   spread_over_banks(tile, gather);
-  const Share share = share_of(problem, gather, tile, device);
-  Proposal out{{make_spec(problem, gather, tile), {}}};
-  out.first().launch = gather_launch(problem, share.bands, share.blocks,
-                                     static_cast<std::uint32_t>(tile.shape.threads()),
-                                     out.first().kernel.shared_memory);
-  return out;
-}
-
-KernelSpec FewInputChannelsMmaEngine::make_spec(const ConvolutionProblem& problem,
-                                                const Gather& gather,
-                                                const FewInputChannelsTile& tile) const {
   const FragmentShape& shape = tile.shape;
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/few_input_channels/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   spec.alignment = static_cast<std::size_t>(tile.lines.access);
   spec.constants = gather_constants(problem, gather);
@@ -379,11 +331,66 @@ KernelSpec FewInputChannelsMmaEngine::make_spec(const ConvolutionProblem& proble
   divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
   divisor("DIV_GROUPS", gather.groups);
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
-  return spec;
+}
+
+}  // namespace
+
+std::int64_t FewInputChannelsTile::fragments() const {
+  return ceil_div(runs * run_words, fragment_words);
+}
+
+std::int64_t FewInputChannelsTile::row_tiles(const Gather& gather) const {
+  return gather.groups * ceil_div(gather.rows, shape.m);
+}
+
+std::int64_t FewInputChannelsTile::shared_memory() const {
+  const std::int64_t reduction = fragments() * fragment_words * word_bytes;
+  const std::int64_t filters =
+      shape.columns_left ? reduction * (shape.m + 1) * (split ? 2 : 1) : shape.m * (reduction + 16);
+  return filters + 2 * lines.bytes() + 2 * reduction;
 }
 
 std::string describe(const FewInputChannelsTile& tile) {
   return cat(describe(tile.shape), ", bands of ", tile.rows, "x", tile.columns);
 }
+
+const Recipe<FewInputChannelsTile> few_input_channels_mma = {
+    .name = "few_input_channels_mma",
+    .file = "conv/few_input_channels/few_input_channels_mma.cu",
+    .refusal = refusal,
+    .lay =
+        [](const Seen& seen) {
+          return is_split(seen.problem) ? lay(split_shapes, seen) : lay(whole_shapes, seen);
+        },
+    .tile_refusal = tile_refusal,
+    .why_no_tile = why_no_tile,
+    .count = count,
+    .offers = offers,
+    .describe = describe_kernel,
+    .threads = threads,
+    .write = write,
+};
+
+const Recipe<FewInputChannelsTile> few_input_channels_wgmma_swap = {
+    .name = "few_input_channels_wgmma_swap",
+    .file = "conv/few_input_channels/few_input_channels_wgmma_swap.cu",
+    .refusal =
+        [](const Seen& seen) {
+          auto refused = warpgroup_refusal(seen.device);
+          return refused ? refused : refusal(seen);
+        },
+    .lay =
+        [](const Seen& seen) {
+          return is_split(seen.problem) ? lay(split_warpgroup_shapes, seen)
+                                        : lay(whole_warpgroup_shapes, seen);
+        },
+    .tile_refusal = tile_refusal,
+    .why_no_tile = why_no_tile,
+    .count = count,
+    .offers = offers,
+    .describe = describe_kernel,
+    .threads = threads,
+    .write = write,
+};
 
 }  // namespace kiln

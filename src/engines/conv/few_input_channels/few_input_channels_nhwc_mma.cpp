@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
-#include <utility>
+#include <vector>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/gather.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/groups.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
@@ -19,21 +17,11 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t block_warps = 8, product_pixels = 16, resident = 2;
+constexpr int block_warps = FewInputChannelsNhwcTile::warps;
+constexpr std::int64_t product_pixels = 16, resident = 2;
 constexpr double block_threads = 32.0 * block_warps;
 
-struct Tile {
-  std::int64_t p = 0, q = 0;    // rows and columns of output pixels
-  std::int64_t octets = 0;      // octets of output channels of a warp
-  std::int64_t warps_n = 1;     // warps that share a block's output channels
-  std::int64_t copy_bytes = 0;  // bytes of a copy of the source
-  bool uneven_rows = false;     // rows of the source begin at any element
-  std::int64_t pitch = 0;       // bytes from one row of the source to the next in shared memory
-  std::int64_t stages = 0, stage_bytes = 0, shared_memory = 0;
-
-  std::int64_t warps_p() const { return block_warps / warps_n; }
-  std::int64_t channels() const { return warps_n * octets * octet; }
-};
+using Tile = FewInputChannelsNhwcTile;
 
 std::int64_t steps_of(const Gather& gather) {
   return ceil_div(gather.channels * gather.most_taps(), product_pixels);
@@ -62,8 +50,8 @@ void set_channels(Tile& tile, std::int64_t rows) {
 }
 
 // The tile with the lowest estimate of products and copies; none if none fits.
-std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
-                            const DeviceDescription& device) {
+std::vector<Tile> lay(const Seen& seen) {
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
   const auto met = [&](std::size_t i, std::int64_t pixels) {
     return (pixels - 1) * gather.stride[i] + (phase.taps[i] - 1) * std::abs(gather.step[i]) + 1;
@@ -71,12 +59,12 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
   Tile tile;
   set_channels(tile, gather.rows);
   tile.copy_bytes =
-      whole_row_copy(problem, gather.source[2], gather.channels, gather.source_strides);
+      whole_row_copy(seen.problem, gather.source[2], gather.channels, gather.source_strides);
   // Volumes keep copies of 2 bytes: planes would have to begin as rows do.
   tile.uneven_rows = tile.copy_bytes == 2 && phase.taps[0] == 1;
   if (tile.uneven_rows) tile.copy_bytes = channel_vector_bytes;
   const std::int64_t tables = steps_of(gather) * (tile.channels() / octet * 256 + 32);
-  std::optional<Tile> best;
+  std::vector<Tile> best;
   double least = 0;
   for (tile.q = product_pixels; tile.q <= tile.warps_p() * 32; tile.q *= 2) {
     tile.p = tile.warps_p() * 32 / tile.q;
@@ -92,22 +80,23 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
       tile.stages = stages;
       tile.shared_memory = stages * tile.stage_bytes + tables;
       return tile.shared_memory <=
-             std::min<std::int64_t>(device.shared_memory_per_block,
-                                    device.shared_memory_per_multiprocessor / blocks - 1024);
+             std::min<std::int64_t>(seen.device.shared_memory_per_block,
+                                    seen.device.shared_memory_per_multiprocessor / blocks - 1024);
     };
     if (!fits(3, resident) && !fits(2, resident) && !fits(2, 1)) continue;
     const auto count =
         static_cast<double>(ceil_div(phase.pixels[1], tile.p) * ceil_div(phase.pixels[2], tile.q));
     const double work =
         count * static_cast<double>(4 * tile.p * tile.q * steps_of(gather) + tile.stage_bytes);
-    if (!best || work < least) best = tile, least = work;
+    if (best.empty() || work < least) best = {tile}, least = work;
   }
   return best;
 }
 
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
-  if (auto refused = half_products_refusal(problem, device)) return refused;
+Refusal refusal(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  if (auto refused = half_products_refusal(problem, seen.device)) return refused;
   if (problem.groups > 1) return cat(problem.groups, " groups; expected 1");
   if (gather.phases.size() > 1) return "a data gradient with a stride; this engine takes stride 1";
   if (gather.most_taps() == 0) return "no tap of the filter meets the input";
@@ -133,88 +122,39 @@ Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
   return whole_row_sizes_refusal(gather, gather.channels);
 }
 
-}  // namespace
-
-bool FewInputChannelsNhwcMmaEngine::is_for(const Problem& problem) const {
-  return is_gather(problem);
+// Blocks that share a multiprocessor.
+std::int64_t resident_blocks(const Tile& tile, const Seen& seen) {
+  return std::clamp<std::int64_t>(
+      seen.device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024), 1, resident);
 }
 
-std::variant<Proposal, Refusal> FewInputChannelsNhwcMmaEngine::propose(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  if (auto refused = refusal(problem, gather, device)) return refused;
-  const std::optional<Tile> found = tile_of(problem, gather, device);
-  if (!found)
-    return Refusal{"the source under 256 output pixels does not fit into a block's shared memory"};
-  const Tile& tile = *found;
-  const Spatial& pixels = gather.phases.front().pixels;
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/few_input_channels/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = cat(tile.p, "x", tile.q, " pixels x ", tile.channels(), " channels, ",
-                  block_warps * 32, " threads, ", tile.stages, " stages");
-  spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
-  const std::int64_t channel_tiles = ceil_div(gather.rows, tile.channels());
-  const std::int64_t fit = std::clamp<std::int64_t>(
-      device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024), 1, resident);
-  add("OCTETS", tile.octets, "of channels of a warp");
-  add("WARPS_P", tile.warps_p(), "of 32 pixels");
-  add("WARPS_N", tile.warps_n, "that share a block's channels");
-  add("TILE_P", tile.p, "rows of pixels of a block");
-  add("TILE_Q", tile.q);
-  add("CHANNEL_TILES", channel_tiles);
-  add("COPY_BYTES", tile.copy_bytes, "of the source");
-  add("UNEVEN_ROWS", tile.uneven_rows, "rows of the source begin at any element");
-  add("PITCH", tile.pitch, "from one of its rows to the next");
-  add("STAGES", tile.stages);
-  add("SHARED_BYTES", tile.shared_memory);
-  add("MIN_BLOCKS", fit);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
-  };
-  divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
-  divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
-  divisor("DIV_OUT_O", pixels[0]);
-
-  const std::int64_t tiles =
-      problem.batch * pixels[0] * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q);
-  const std::int64_t slots = std::clamp<std::int64_t>(fit * device.multiprocessors / channel_tiles,
-                                                      1, std::max<std::int64_t>(tiles, 1));
-  if (channel_tiles * slots > limit32)
-    return Refusal{cat(channel_tiles * slots, " thread blocks; a launch has at most ", limit32)};
-  Proposal out{{std::move(spec), {}}};
-  out.first().launch =
-      gather_launch(problem, tiles, channel_tiles * slots,
-                    static_cast<std::uint32_t>(block_warps * 32), out.first().kernel.shared_memory);
-  return out;
+std::int64_t channel_tiles(const Tile& tile, const Seen& seen) {
+  return ceil_div(seen.gather.rows, tile.channels());
 }
 
-double FewInputChannelsNhwcMmaEngine::seconds(const Problem& any,
-                                              const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const Tile tile = tile_of(problem, gather, device).value();
-  const Spatial& pixels = gather.phases.front().pixels;
+TileCounts count(const Tile& tile, const Seen& seen) {
+  const Spatial& pixels = seen.gather.phases.front().pixels;
+  const std::int64_t of_channels = channel_tiles(tile, seen);
+  const std::int64_t of_pixels =
+      seen.problem.batch * pixels[0] * ceil_div(pixels[1], tile.p) * ceil_div(pixels[2], tile.q);
+  const std::int64_t slots = std::clamp<std::int64_t>(
+      resident_blocks(tile, seen) * seen.device.multiprocessors / of_channels, 1,
+      std::max<std::int64_t>(of_pixels, 1));
+  return {.of_pixels = of_pixels, .all = of_pixels * of_channels, .blocks = of_channels * slots};
+}
+
+std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
   GroupedWork work;
-  work.blocks =
-      static_cast<double>(problem.batch * pixels[0] * ceil_div(pixels[1], tile.p) *
-                          ceil_div(pixels[2], tile.q) * ceil_div(gather.rows, tile.channels()));
-  work.warps = static_cast<double>(block_warps);
+  work.blocks = static_cast<double>(tiles.all);
+  work.warps = block_warps;
   // Per step and 32 pixels, a warp reads operand A by 16 loads of one element per lane and operand
   // B by two wavefronts per octet; at the end it stores the results.
   const double warps = work.blocks * work.warps;
-  work.products = warps * static_cast<double>(2 * tile.octets * steps_of(gather));
-  work.wavefronts =
-      warps * static_cast<double>((17 + 2 * tile.octets) * steps_of(gather) + 4 * tile.octets) +
-      work.blocks * static_cast<double>(tile.stage_bytes) / 64;
-  work.bytes = work_of(problem, false).bytes;
+  work.products = warps * static_cast<double>(2 * tile.octets * steps_of(seen.gather));
+  work.wavefronts = warps * static_cast<double>((17 + 2 * tile.octets) * steps_of(seen.gather) +
+                                                4 * tile.octets) +
+                    work.blocks * static_cast<double>(tile.stage_bytes) / 64;
+  work.bytes = work_of(seen.problem, false).bytes;
   // By an H200's times: words of the filter are loaded 8 at a time by each thread; copies of 2
   // bytes pass through registers, and each waits for memory.
   constexpr double words_at_once = 8, words_clocks = 1200, copy_clocks = 1000;
@@ -222,11 +162,61 @@ double FewInputChannelsNhwcMmaEngine::seconds(const Problem& any,
     return std::ceil(static_cast<double>(count) / (at_once * block_threads));
   };
   double clocks =
-      rounds(steps_of(gather) * tile.channels() / octet * 64, words_at_once) * words_clocks;
+      rounds(steps_of(seen.gather) * tile.channels() / octet * 64, words_at_once) * words_clocks;
   if (tile.copy_bytes == 2)
     clocks += rounds(tile.stage_bytes / 2, 1) * copy_clocks *
-              std::ceil(work.blocks / static_cast<double>(resident * device.multiprocessors));
-  return grouped_seconds(work, device) + clocks / clock_rate(device);
+              std::ceil(work.blocks / static_cast<double>(resident * seen.device.multiprocessors));
+  return {{{}, grouped_seconds(work, seen.device) + clocks / clock_rate(seen.device)}};
 }
+
+std::string describe(const Tile& tile) {
+  return cat(tile.p, "x", tile.q, " pixels x ", tile.channels(), " channels, ", block_warps * 32,
+             " threads, ", tile.stages, " stages");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  const Spatial& pixels = gather.phases.front().pixels;
+  spec.constants = gather_constants(seen.problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  add("OCTETS", tile.octets, "of channels of a warp");
+  add("WARPS_P", tile.warps_p(), "of 32 pixels");
+  add("WARPS_N", tile.warps_n, "that share a block's channels");
+  add("TILE_P", tile.p, "rows of pixels of a block");
+  add("TILE_Q", tile.q);
+  add("CHANNEL_TILES", channel_tiles(tile, seen));
+  add("COPY_BYTES", tile.copy_bytes, "of the source");
+  add("UNEVEN_ROWS", tile.uneven_rows, "rows of the source begin at any element");
+  add("PITCH", tile.pitch, "from one of its rows to the next");
+  add("STAGES", tile.stages);
+  add("SHARED_BYTES", tile.shared_memory);
+  add("MIN_BLOCKS", resident_blocks(tile, seen));
+  const auto divisor = [&](const char* name, std::int64_t value) {
+    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
+  };
+  divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
+  divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
+  divisor("DIV_OUT_O", pixels[0]);
+}
+
+}  // namespace
+
+const Recipe<FewInputChannelsNhwcTile> few_input_channels_nhwc_mma = {
+    .name = "few_input_channels_nhwc_mma",
+    .file = "conv/few_input_channels/few_input_channels_nhwc_mma.cu",
+    .refusal = refusal,
+    .lay = lay,
+    .no_tile = "the source under 256 output pixels does not fit into a block's shared memory",
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = [](const Tile&) { return block_warps * 32; },
+    .shared_memory = [](const Tile& tile,
+                        const Seen&) { return static_cast<std::uint32_t>(tile.shared_memory); },
+    .alignment = [](const Seen&) -> std::size_t { return channel_vector_bytes; },
+    .write = write,
+};
 
 }  // namespace kiln

@@ -3,17 +3,28 @@
 // under a pixel's taps.
 #pragma once
 
-#include "engines/engine.hpp"
+#include <cstdint>
+
+#include "engines/conv/recipe/recipe.hpp"
+#include "engines/conv/tile/groups.hpp"
 
 namespace kiln {
 
-class FewInputChannelsNhwcMmaEngine final : public OneKernelEngine {
- public:
-  const char* name() const override { return "few_input_channels_nhwc_mma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
-  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+struct FewInputChannelsNhwcTile {
+  static constexpr int warps = 8;  // of a block
+
+  std::int64_t p = 0, q = 0;    // rows and columns of output pixels
+  std::int64_t octets = 0;      // octets of output channels of a warp
+  std::int64_t warps_n = 1;     // warps that share a block's output channels
+  std::int64_t copy_bytes = 0;  // bytes of a copy of the source
+  bool uneven_rows = false;     // rows of the source begin at any element
+  std::int64_t pitch = 0;       // bytes from one row of the source to the next in shared memory
+  std::int64_t stages = 0, stage_bytes = 0, shared_memory = 0;
+
+  std::int64_t warps_p() const { return warps / warps_n; }
+  std::int64_t channels() const { return warps_n * octets * octet; }
 };
+
+extern const Recipe<FewInputChannelsNhwcTile> few_input_channels_nhwc_mma;
 
 }  // namespace kiln

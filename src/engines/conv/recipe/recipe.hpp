@@ -17,6 +17,7 @@ namespace kiln {
 // tiles.
 struct TileCounts {
   std::int64_t of_pixels = 0, all = 0;
+  std::int64_t blocks = 0;  // persistent blocks, which take tiles in turn; 0: a block for each tile
 };
 
 // One way to launch a tile's kernel: `parts` blocks, a cluster, share the sums of a tile; `groups`
@@ -49,10 +50,11 @@ struct Recipe {
   // into them.
   std::vector<Tile> (*lay)(const Seen& seen);
   const char* no_tile = nullptr;  // the refusal if there is none; null: there is always one
-  // The refusal if there is no tile, where it has numbers: in place of no_tile.
-  Refusal (*why_no_tile)(const Seen& seen) = nullptr;
+
   // Why a tile cannot be launched so; null: only the number of blocks is looked at.
   Refusal (*tile_refusal)(const Tile& tile, const Seen& seen, const Sharing& sharing) = nullptr;
+  // The refusal if there is no tile, where it has numbers: in place of no_tile.
+  Refusal (*why_no_tile)(const Seen& seen) = nullptr;
   TileCounts (*count)(const Tile& tile, const Seen& seen);
   // The ways to launch it.
   std::vector<Offer> (*offers)(const Tile& tile, const Seen& seen, const TileCounts& tiles);

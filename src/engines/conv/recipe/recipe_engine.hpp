@@ -45,7 +45,7 @@ class RecipeEngine final : public Engine {
       const Tile& tile = (*laid)[i];
       const TileCounts tiles = recipe_.count(tile, seen);
       for (const Offer& offer : recipe_.offers(tile, seen, tiles)) {
-        if (auto refused = launch_refusal(tile, seen, offer.sharing, tiles.all)) {
+        if (auto refused = launch_refusal(tile, seen, offer.sharing, tiles)) {
           if (!first) first = std::move(refused);
           continue;
         }
@@ -106,19 +106,23 @@ class RecipeEngine final : public Engine {
   }
 
   Refusal launch_refusal(const Tile& tile, const Seen& seen, const Sharing& sharing,
-                         std::int64_t tiles) const {
+                         const TileCounts& tiles) const {
     if (recipe_.tile_refusal != nullptr)
       if (auto refused = recipe_.tile_refusal(tile, seen, sharing)) return refused;
-    if (const std::int64_t blocks = tiles * sharing.parts * sharing.groups; blocks > limit32)
+    if (const std::int64_t blocks = blocks_of(tiles, sharing); blocks > limit32)
       return cat(blocks, " thread blocks; a launch has at most ", limit32);
     return {};
+  }
+
+  static std::int64_t blocks_of(const TileCounts& tiles, const Sharing& sharing) {
+    return (tiles.blocks > 0 ? tiles.blocks : tiles.all) * sharing.parts * sharing.groups;
   }
 
   LaunchSpec launch_of(const KernelSpec& spec, const Tile& tile, const Seen& seen,
                        const Sharing& sharing) const {
     if (recipe_.launch != nullptr) return recipe_.launch(spec, tile, seen, sharing);
     const TileCounts tiles = recipe_.count(tile, seen);
-    const std::int64_t blocks = tiles.all * sharing.parts * sharing.groups;
+    const std::int64_t blocks = blocks_of(tiles, sharing);
     const auto threads = static_cast<std::uint32_t>(recipe_.threads(tile));
     return recipe_.filter_gradient
                ? wgrad_launch(seen.problem, blocks, threads, spec.shared_memory)
