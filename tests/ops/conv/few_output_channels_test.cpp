@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/placed_case.hpp"
 #include "tensor_core_case.hpp"
 
@@ -17,20 +18,19 @@ using namespace test;
 constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr ConvolutionPass passes[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
-const FewOutputChannelsMmaEngine on_warps;
-const FewOutputChannelsWgmmaEngine on_warpgroups;
+const RecipeEngine on_warps(few_output_channels_mma);
+const RecipeEngine on_warpgroups(few_output_channels_wgmma);
 
 // The engines that the device supports for a type.
-std::vector<const FewOutputChannelsMmaEngine*> engines_of(DataType type) {
-  std::vector<const FewOutputChannelsMmaEngine*> all = {&on_warps};
+std::vector<const RecipeEngine<FewOutputChannelsTile>*> engines_of(DataType type) {
+  std::vector<const RecipeEngine<FewOutputChannelsTile>*> all = {&on_warps};
   if (has_warpgroups() && type != KILN_DATA_DOUBLE) all.push_back(&on_warpgroups);
   return all;
 }
 
 void check_exact(const OperationCase& item) {
   const DataType type = std::get<ConvolutionProblem>(item.problem).type();
-  for (const FewOutputChannelsMmaEngine* engine : engines_of(type))
-    check_integers(item, engine->name());
+  for (const auto* engine : engines_of(type)) check_integers(item, engine->name());
 }
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(on_warps, problem); }
@@ -52,11 +52,9 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
             problem_in(line, arithmetic, layout, ConvolutionPass::dgrad);
         const OperationCase item = integers_of(problem);
         const HostTensor want = item.expected();
-        const auto united = std::get<UnitedGather>(unite_phases(make_gather(problem)));
         DeviceDescription description = device()->description();
-        for (const FewOutputChannelsMmaEngine* engine : engines_of(arithmetic.type)) {
-          const std::vector<FewOutputChannelsTile> tiles =
-              engine->tiles(problem, united, description);
+        for (const auto* engine : engines_of(arithmetic.type)) {
+          const std::vector<FewOutputChannelsTile> tiles = engine->tiles(problem, description);
           BOOST_TEST(tiles.size() >= 2);
           for (const FewOutputChannelsTile& tile : tiles)
             for (const int multiprocessors : {132, 1}) {
@@ -64,7 +62,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
                                layout, multiprocessors))
                 continue;
               description.multiprocessors = multiprocessors;
-              const Proposal proposal = engine->propose(tile, problem, united, description);
+              const Proposal proposal = engine->propose(tile, problem, description);
               const std::string fault = difference(run_proposal(item, proposal), want);
               BOOST_TEST(fault.empty(), engine->name()
                                             << ", " << line << ", " << describe(tile) << ", "
@@ -223,7 +221,7 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       }
       item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
-      for (const FewOutputChannelsMmaEngine* engine : engines_of(arithmetic.type))
+      for (const auto* engine : engines_of(arithmetic.type))
         BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
     }
 }
@@ -268,7 +266,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_phases) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const FewOutputChannelsMmaEngine* engine : engines_of(KILN_DATA_FLOAT))
+  for (const auto* engine : engines_of(KILN_DATA_FLOAT))
     check_error_of_three_products(engine->name(),
                                   {.channels = 48, .size = 18, .filters = 3, .taps = 5});
 }

@@ -18,70 +18,83 @@ namespace {
 
 constexpr std::int64_t vector_bytes = copied_bytes;
 
-Refusal refusal(const ConvolutionProblem& problem, const UnitedGather& united) {
+UnitedGather united_of(const Seen& seen) {
+  return std::get<UnitedGather>(unite_phases(seen.gather));
+}
+
+Refusal refusal(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const auto answer = unite_phases(seen.gather);
+  if (const auto* refused = std::get_if<Refusal>(&answer)) return *refused;
+  const auto& united = std::get<UnitedGather>(answer);
+  if (auto refused = mma_refusal(problem, united.reduction, seen.device)) return refused;
   const Gather& gather = united.gather;
   const Gather::Phase& phase = united.whole();
   if (gather.stride[2] != 1)
-    return Refusal{cat("the stride along the width is ", gather.stride[2], "; expected 1")};
+    return cat("the stride along the width is ", gather.stride[2], "; expected 1");
   // Several phases share a tile, so more pairs are worth taking than of one phase: other engines
   // compute the phases one by one.
   if (std::max(gather.rows, united.taps_in_row) > most_pairs ||
       (gather.phases.size() == 1 && few_output_channels_pairs(united) > most_pairs))
-    return Refusal{cat(gather.rows, " output channels a group, each with ", united.taps_in_row,
-                       " taps in a row of the filter; expected at most ", most_pairs,
-                       " taps together")};
+    return cat(gather.rows, " output channels a group, each with ", united.taps_in_row,
+               " taps in a row of the filter; expected at most ", most_pairs, " taps together");
   if (!vectors_of_channels(problem, gather) && gather.source_strides[4] != 1)
-    return Refusal{cat(
+    return cat(
         "neither the pixels of a row are contiguous in the input, nor channels, in multiples of ",
-        vector_bytes, " bytes")};
+        vector_bytes, " bytes");
   // Products of larger sizes would not fit into 32 bits.
   constexpr std::int64_t most = 1 << 24;
   for (int i = 0; i < 3; ++i)
     for (const std::int64_t size :
          {gather.source[i], phase.pixels[i], phase.pixels[i] * gather.stride[i],
           std::abs(gather.step[i]) * phase.taps[i], std::abs(phase.origin[i])})
-      if (size > most) return Refusal{cat("a size is ", size, "; expected at most ", most)};
+      if (size > most) return cat("a size is ", size, "; expected at most ", most);
   return {};
+}
+
+std::vector<FewOutputChannelsTile> lay(const Seen& seen, bool by_warpgroups) {
+  return few_output_channels_tiles(seen.problem, united_of(seen), by_warpgroups, seen.device);
+}
+
+Refusal why_no_tile(const Seen& seen) {
+  return cat("two stages of ", united_of(seen).whole().taps[1],
+             " rows of taps and of the source under them do not fit into shared memory, or offsets "
+             "into 32 bits");
 }
 
 // Blocks are persistent. Tiles at an image's edges have fewer rows of taps; with a number of blocks
 // coprime to the tiles of an image, every block gets the same share of edge tiles.
-struct Share {
-  std::int64_t tiles;    // tiles of all images
-  std::int64_t a_block;  // tiles of a block, at most
-  std::int64_t blocks;
-};
-Share share_of(const ConvolutionProblem& problem, const UnitedGather& united,
-               const FewOutputChannelsTile& tile, const DeviceDescription& device) {
-  Share share;
-  const std::int64_t of_image =
-      tile.tiles * tile.strips * tile.line_groups * united.gather.groups * united.whole().pixels[0];
-  share.tiles = problem.batch * of_image;
+TileCounts count(const FewOutputChannelsTile& tile, const Seen& seen) {
+  const std::int64_t tiles = seen.problem.batch * tile.image_tiles;
   int resident = 1;
   constexpr int most_resident = 4;
-  while (resident < most_resident && fits_shared_memory(tile.shared_memory(), resident + 1, device))
+  while (resident < most_resident &&
+         fits_shared_memory(tile.shared_memory(), resident + 1, seen.device))
     ++resident;
-  const std::int64_t places = std::int64_t{device.multiprocessors} * resident;
-  share.blocks = std::max<std::int64_t>(std::min(share.tiles, places), 1);
-  if (share.tiles > places)
-    while (std::gcd(share.blocks, of_image) != 1) --share.blocks;
-  share.a_block = ceil_div(share.tiles, share.blocks);
-  return share;
+  const std::int64_t places = std::int64_t{seen.device.multiprocessors} * resident;
+  std::int64_t blocks = std::max<std::int64_t>(std::min(tiles, places), 1);
+  if (tiles > places)
+    while (std::gcd(blocks, tile.image_tiles) != 1) --blocks;
+  return {.of_pixels = tiles, .all = tiles, .blocks = blocks};
 }
 
-double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
-                  const FewOutputChannelsTile& tile, const DeviceDescription& device) {
+Refusal tile_refusal(const FewOutputChannelsTile& tile, const Seen& seen, const Sharing& /*one*/) {
+  if (seen.problem.batch * tile.image_tiles > limit32) return cat("more than ", limit32, " tiles");
+  return {};
+}
+
+FragmentWork work_of_tile(const FewOutputChannelsTile& tile, const Seen& seen,
+                          const TileCounts& tiles) {
   FragmentWork work;
-  work.type = problem.type();
-  work.split = is_split(problem);
+  work.type = seen.problem.type();
+  work.split = tile.split;
   work.shape = tile.shape;
   work.shared_memory = static_cast<double>(tile.shared_memory());
-  const Share share = share_of(problem, united, tile, device);
-  work.tiles = share.blocks;
-  work.results = static_cast<double>(operands_of(problem).back().count());
+  work.tiles = tiles.blocks;
+  work.results = static_cast<double>(operands_of(seen.problem).back().count());
   const auto chunks =  // chunks of channels that a block computes
-      static_cast<double>(share.a_block * tile.planes_of_taps *
-                          ceil_div(united.gather.channels, tile.chunk_channels()));
+      static_cast<double>(ceil_div(tiles.all, tiles.blocks) * tile.planes_of_taps *
+                          ceil_div(seen.gather.channels, tile.chunk_channels()));
   work.fragments = chunks * tile.live_taps * static_cast<double>(tile.chunk_steps);
   const FewOutputChannelsTile::Copies copies = tile.copies();
   work.scalar_copies = tile.copy_bytes != vector_bytes;
@@ -89,12 +102,17 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
   work.copy_bytes = static_cast<double>(tile.copy_bytes);
   work.row_copies = chunks * static_cast<double>(copies.filter);
   work.row_copy_bytes = static_cast<double>(tile.element);
-  if (problem.type() == KILN_DATA_DOUBLE) work.landings = chunks;
+  if (seen.problem.type() == KILN_DATA_DOUBLE) work.landings = chunks;
   work.scattered = true;  // each result is a sum over the taps of a row, stored by itself
-  work.bytes = work_of(problem, false).bytes;
-  if (!tile.planes) return fragment_seconds(work, 1, device);
-  const double seconds = warpgroup_fragment_seconds(work, 1, device);
-  if (united.gather.phases.size() == 1 || tile.taps > 2) return seconds;
+  work.bytes = work_of(seen.problem, false).bytes;
+  return work;
+}
+
+double seconds_of(const FewOutputChannelsTile& tile, const Seen& seen, const TileCounts& tiles) {
+  const FragmentWork work = work_of_tile(tile, seen, tiles);
+  if (!tile.planes) return fragment_seconds(work, 1, seen.device);
+  const double seconds = warpgroup_fragment_seconds(work, 1, seen.device);
+  if (seen.gather.phases.size() == 1 || tile.taps > 2) return seconds;
   // Strided gradients with at most two rows of taps a phase: on an H200, tiles of at least 512
   // rows, of at least 384, and smaller ones took these shares of the estimate, because resident
   // blocks hide each other's copies and stores.
@@ -104,63 +122,25 @@ double seconds_of(const ConvolutionProblem& problem, const UnitedGather& united,
                                           : fewer_rows_share);
 }
 
-}  // namespace
-
-Refusal FewOutputChannelsWgmmaEngine::products_refusal(const ConvolutionProblem& problem,
-                                                       const DeviceDescription& device) const {
-  if (auto refused = matrices_refusal(problem)) return refused;
-  return warpgroup_refusal(device);
+std::vector<Offer> offers(const FewOutputChannelsTile& tile, const Seen& seen,
+                          const TileCounts& tiles) {
+  return {{{}, seconds_of(tile, seen, tiles)}};
 }
 
-bool FewOutputChannelsMmaEngine::is_for(const Problem& problem) const { return is_gather(problem); }
-
-std::vector<FewOutputChannelsTile> FewOutputChannelsMmaEngine::tiles(
-    const ConvolutionProblem& problem, const UnitedGather& united,
-    const DeviceDescription& device) const {
-  return few_output_channels_tiles(problem, united, by_warpgroups(), device);
+std::string describe_kernel(const FewOutputChannelsTile& tile) {
+  return cat(describe(tile), tile.split ? ", 3 products" : "");
 }
 
-std::variant<std::vector<Candidate>, Refusal> FewOutputChannelsMmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const auto answer = unite_phases(make_gather(problem));
-  if (const auto* refused = std::get_if<Refusal>(&answer)) return *refused;
-  const auto& united = std::get<UnitedGather>(answer);
-  if (auto refused = mma_refusal(problem, united.reduction, device)) return refused;
-  if (auto refused = products_refusal(problem, device)) return refused;
-  if (auto refused = refusal(problem, united)) return refused;
-  const std::vector<FewOutputChannelsTile> fitting = tiles(problem, united, device);
-  if (fitting.empty())
-    return Refusal{cat("two stages of ", united.whole().taps[1],
-                       " rows of taps and of the source under them do not fit into shared memory, "
-                       "or offsets into 32 bits")};
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < fitting.size(); ++i)
-    if (share_of(problem, united, fitting[i], device).tiles <= limit32)
-      candidates.push_back(
-          {static_cast<int>(i), 1, seconds_of(problem, united, fitting[i], device), {}});
-  if (candidates.empty()) return Refusal{cat("more than ", limit32, " tiles")};
-  return candidates;
+int threads(const FewOutputChannelsTile& tile) { return tile.shape.threads(); }
+
+std::uint32_t shared_memory(const FewOutputChannelsTile& tile, const Seen& /*seen*/) {
+  return static_cast<std::uint32_t>(tile.shared_memory());
 }
 
-Proposal FewOutputChannelsMmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                          Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const auto united = std::get<UnitedGather>(unite_phases(make_gather(problem)));
-  return propose(tiles(problem, united, device).at(static_cast<std::size_t>(candidate.kernel)),
-                 problem, united, device);
-}
-
-KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& problem,
-                                                 const UnitedGather& united,
-                                                 const FewOutputChannelsTile& tile) const {
+void write(KernelSpec& spec, const FewOutputChannelsTile& tile, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const UnitedGather united = united_of(seen);
   const Gather& gather = united.gather;
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/few_output_channels/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = cat(describe(tile), tile.split ? ", 3 products" : "");
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   spec.alignment = static_cast<std::size_t>(tile.copy_bytes);
   spec.constants = gather_constants(problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
@@ -201,18 +181,43 @@ KernelSpec FewOutputChannelsMmaEngine::make_spec(const ConvolutionProblem& probl
   divisor("DIV_STRIPS", tile.strips);
   divisor("DIV_TILES_P", tile.tiles);
   divisor("DIV_OUT_O", united.whole().pixels[0]);
-  return spec;
 }
 
-Proposal FewOutputChannelsMmaEngine::propose(const FewOutputChannelsTile& tile,
-                                             const ConvolutionProblem& problem,
-                                             const UnitedGather& united,
-                                             const DeviceDescription& device) const {
-  const Share share = share_of(problem, united, tile, device);
-  Proposal out{{make_spec(problem, united, tile), {}}};
-  out.first().launch = gather_launch(problem, share.tiles, share.blocks,
-                                     static_cast<std::uint32_t>(tile.shape.threads()),
-                                     out.first().kernel.shared_memory);
-  return out;
-}
+}  // namespace
+
+const Recipe<FewOutputChannelsTile> few_output_channels_mma = {
+    .name = "few_output_channels_mma",
+    .file = "conv/few_output_channels/few_output_channels_mma.cu",
+    .refusal = refusal,
+    .lay = [](const Seen& seen) { return lay(seen, false); },
+    .tile_refusal = tile_refusal,
+    .why_no_tile = why_no_tile,
+    .count = count,
+    .offers = offers,
+    .describe = describe_kernel,
+    .threads = threads,
+    .shared_memory = shared_memory,
+    .write = write,
+};
+
+const Recipe<FewOutputChannelsTile> few_output_channels_wgmma = {
+    .name = "few_output_channels_wgmma",
+    .file = "conv/few_output_channels/few_output_channels_wgmma.cu",
+    .refusal =
+        [](const Seen& seen) {
+          if (auto refused = matrices_refusal(seen.problem)) return refused;
+          if (auto refused = warpgroup_refusal(seen.device)) return refused;
+          return refusal(seen);
+        },
+    .lay = [](const Seen& seen) { return lay(seen, true); },
+    .tile_refusal = tile_refusal,
+    .why_no_tile = why_no_tile,
+    .count = count,
+    .offers = offers,
+    .describe = describe_kernel,
+    .threads = threads,
+    .shared_memory = shared_memory,
+    .write = write,
+};
+
 }  // namespace kiln

@@ -177,6 +177,9 @@ std::optional<FewOutputChannelsTile> lay_tile(const FragmentShape& shape, bool p
       if (!best || clocks < best_clocks) best = tile, best_clocks = clocks;
     }
   }
+  if (best)
+    best->image_tiles =
+        best->tiles * best->strips * best->line_groups * gather.groups * phase.pixels[0];
   return best;
 }
 

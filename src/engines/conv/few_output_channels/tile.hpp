@@ -24,6 +24,7 @@ struct FewOutputChannelsTile {
   std::int64_t rows = 0, columns = 0;       // rows of output pixels; columns of the source
   std::int64_t tiles = 0;                   // tiles along the rows of a plane
   std::int64_t strips = 0, strip_step = 0;  // strips of columns; columns from one to the next
+  std::int64_t image_tiles = 0;             // tiles of an image, of all its planes and groups
   std::int64_t halo_rows = 0;
   std::int64_t exchange_lines = 0;  // lines whose sums pass through shared memory together
   std::int64_t load_fragments = 0;  // fragments from one share of a stage's copies to the next
