@@ -4,31 +4,35 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string>
 
-#include "engines/engine.hpp"
+#include "engines/conv/recipe/recipe.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
 
 namespace kiln {
 
 // p x q pixels by `octets` octets of channels, smaller where the image or the channels end.
 // slices: warps that share the pixels of 16 channels.
+struct GroupedHaloShape {
+  std::int64_t p = 0, q = 0, octets = 0, slices = 0;
+  friend bool operator==(const GroupedHaloShape&, const GroupedHaloShape&) = default;
+};
+
+// A shape laid on a problem.
 struct GroupedHaloTile {
-  std::int64_t p, q, octets, slices;
-  friend bool operator==(const GroupedHaloTile&, const GroupedHaloTile&) = default;
+  static constexpr std::int64_t unit_octets = 2;  // of a warp
+
+  GroupedHaloShape shape;
+  std::int64_t tiles_p = 0, tiles_q = 0;  // of an image
+  std::int64_t channel_tiles = 0;
+  std::int64_t halo_rows = 0, halo_columns = 0;
+  std::int64_t stage_bytes = 0, stages = 0, shared_memory = 0, resident = 0;
+
+  std::int64_t image_tiles() const { return tiles_p * tiles_q; }
+  std::int64_t threads() const { return 32 * shape.octets / unit_octets * shape.slices; }
+  std::int64_t pixel_bytes() const { return shape.octets * channel_vector_bytes; }
+  std::int64_t halo_bytes() const { return halo_rows * halo_columns * pixel_bytes(); }
 };
 
-class GroupedHaloNhwcMmaEngine final : public Engine {
- public:
-  const char* name() const override { return "grouped_halo_nhwc_mma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-
-  // All tiles. A candidate's kernel is an index into them.
-  static std::span<const GroupedHaloTile> tiles();
-};
+extern const Recipe<GroupedHaloTile> grouped_halo_nhwc_mma;
 
 }  // namespace kiln

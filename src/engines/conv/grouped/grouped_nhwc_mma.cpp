@@ -1,12 +1,12 @@
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
-#include <optional>
+#include <vector>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
-#include "engines/conv/gather.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
@@ -28,17 +28,7 @@ Unit unit_of(std::int64_t group) {
   return group == 16 ? Unit{2, 4, 8} : Unit{1, 4, 2};
 }
 
-struct Tile {
-  std::int64_t p, q;    // rows and columns of output pixels
-  std::int64_t octets;  // octets of channels
-  std::int64_t places;  // pixels of the source's halo, in the largest phase
-  std::int64_t shared_memory;
-
-  std::int64_t warps_p() const { return ceil_div(p * q, warp_pixels); }
-  std::int64_t threads() const { return 32 * warps_p() * (octets / warp_octets); }
-  std::int64_t min_blocks() const { return std::max<std::int64_t>(512 / threads(), 1); }
-  std::int64_t stage_bytes() const { return places * (octets + 1) * channel_vector_bytes; }
-};
+using Tile = GroupedNhwcTile;
 
 std::int64_t places_of(const Gather& gather, std::int64_t p, std::int64_t q) {
   std::int64_t most = 1;
@@ -63,22 +53,22 @@ std::int64_t tiles_of(const Gather& gather, const Tile& tile) {
 
 // The tile with the lowest estimate of products and copies among those that fit in shared memory;
 // none if none fits.
-std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gather,
-                            const DeviceDescription& device) {
+std::vector<Tile> lay(const Seen& seen) {
+  const Gather& gather = seen.gather;
   const Unit unit = unit_of(gather.rows);
   const Spatial largest = gather.largest_pixels();
   const std::int64_t room =
-      std::min<std::int64_t>(most_shared_memory, device.shared_memory_per_block);
+      std::min<std::int64_t>(most_shared_memory, seen.device.shared_memory_per_block);
   // What a tile costs relative to a product of a pixel with a tap; chosen, not measured: to store a
   // pixel, to copy a pixel of the halo, and besides; and how much more with one warp's octets.
   constexpr double store_cost = 8, copy_cost = 8, tile_cost = 256, narrow_share = 1.1;
-  std::optional<Tile> best;
+  std::vector<Tile> best;
   double least = 0;
-  for (std::int64_t octets = octets_of(problem.groups * gather.rows); octets >= warp_octets;
+  for (std::int64_t octets = octets_of(gather.groups * gather.rows); octets >= warp_octets;
        octets /= 2)
     for (std::int64_t q = 1; q <= std::min(largest[2], most_pixels); ++q)
       for (std::int64_t p = 1; p <= std::min(largest[1], most_pixels / q); ++p) {
-        Tile tile{p, q, octets, places_of(gather, p, q), 0};
+        Tile tile{.p = p, .q = q, .octets = octets, .places = places_of(gather, p, q)};
         tile.shared_memory =
             2 * tile.stage_bytes() + octets / unit.octets * steps_of(gather) * unit.products * 256;
         if (tile.shared_memory > room) continue;
@@ -87,101 +77,53 @@ std::optional<Tile> tile_of(const ConvolutionProblem& problem, const Gather& gat
                             (pixels * (static_cast<double>(gather.most_taps()) + store_cost) +
                              copy_cost * static_cast<double>(tile.places) + tile_cost) *
                             (octets > warp_octets ? 1.0 : narrow_share);
-        if (!best || work < least) best = tile, least = work;
+        if (best.empty() || work < least) best = {tile}, least = work;
       }
   return best;
 }
 
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
-  if (auto refused = half_products_refusal(problem, device)) return refused;
-  const std::int64_t group = gather.rows;
-  if (gather.channels != group || (group != 2 && group != 4 && group != 8 && group != 16))
-    return cat("groups of ", gather.channels, " input and ", group,
+Refusal refusal(const Seen& seen) {
+  if (auto refused = half_products_refusal(seen.problem, seen.device)) return refused;
+  const std::int64_t group = seen.gather.rows;
+  if (seen.gather.channels != group || (group != 2 && group != 4 && group != 8 && group != 16))
+    return cat("groups of ", seen.gather.channels, " input and ", group,
                " output channels; this engine takes 2, 4, 8 or 16 of both");
-  return channel_vectors_refusal(problem, gather);
+  return channel_vectors_refusal(seen.problem, seen.gather);
 }
 
-std::int64_t channel_tiles_of(const ConvolutionProblem& problem, const Gather& gather,
-                              const Tile& tile) {
-  return ceil_div(problem.groups * gather.rows, tile.octets * octet);
+Refusal why_no_tile(const Seen& seen) {
+  return cat("the ", places_of(seen.gather, 1, 1), " source pixels under the taps of a pixel, and ",
+             seen.gather.most_taps(), " taps of the filter, do not fit into shared memory");
 }
 
-}  // namespace
-
-bool GroupedNhwcMmaEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return is_gather(problem) && convolution->groups > 1;
+std::int64_t channel_tiles(const Tile& tile, const Gather& gather) {
+  return ceil_div(gather.groups * gather.rows, tile.octets * octet);
 }
 
-std::variant<Proposal, Refusal> GroupedNhwcMmaEngine::propose(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  if (auto refused = refusal(problem, gather, device)) return refused;
-  const std::optional<Tile> found = tile_of(problem, gather, device);
-  if (!found)
-    return Refusal{cat("the ", places_of(gather, 1, 1),
-                       " source pixels under the taps of a pixel, and ", gather.most_taps(),
-                       " taps of the filter, do not fit into shared memory")};
-  const Tile& tile = *found;
-
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/grouped/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = cat(tile.p, "x", tile.q, " pixels x ", tile.octets * octet, " channels, ",
-                  tile.threads(), " threads");
-  spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory);
-  spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
-  const Spatial largest = gather.largest_pixels();
-  const std::int64_t channel_tiles = channel_tiles_of(problem, gather, tile);
-  add("GROUP", gather.rows, "channels of a group");
-  add("GROUPS", problem.groups);
-  add("ALL_CHANNELS", problem.groups * gather.rows);
-  add("OCTETS", tile.octets, "octets of channels of a block");
-  add("WARPS_P", tile.warps_p(), "warps of a block that take different pixels, 32 each");
-  add("TILE_P", tile.p, "rows of pixels of a block");
-  add("TILE_Q", tile.q);
-  add("CHANNEL_TILES", channel_tiles);
-  add("STAGE_BYTES", tile.stage_bytes(), "bytes of a halo");
-  add("MOST_STEPS", steps_of(gather));
-  add("MIN_BLOCKS", tile.min_blocks());
-  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
-  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
-
-  // Blocks of the same channels and phase take tiles in turn: `slots` of them.
-  const std::int64_t tiles = problem.batch * tiles_of(gather, tile);
-  const std::int64_t each = channel_tiles * static_cast<std::int64_t>(gather.phases.size());
+// Blocks of the same channels and phase take tiles in turn: `slots` of them.
+TileCounts count(const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  const std::int64_t tiles = seen.problem.batch * tiles_of(gather, tile);
+  const std::int64_t each =
+      channel_tiles(tile, gather) * static_cast<std::int64_t>(gather.phases.size());
   const std::int64_t resident = std::clamp<std::int64_t>(
-      device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024), 1, tile.min_blocks());
-  const std::int64_t slots = std::clamp<std::int64_t>(resident * device.multiprocessors / each, 1,
-                                                      std::max<std::int64_t>(tiles, 1));
-  if (each * slots > limit32)
-    return Refusal{cat(each * slots, " thread blocks; a launch has at most ", limit32)};
-  Proposal out{{std::move(spec), {}}};
-  out.first().launch =
-      gather_launch(problem, tiles, each * slots, static_cast<std::uint32_t>(tile.threads()),
-                    out.first().kernel.shared_memory);
-  return out;
+      seen.device.shared_memory_per_multiprocessor / (tile.shared_memory + 1024), 1,
+      tile.min_blocks());
+  const std::int64_t slots = std::clamp<std::int64_t>(resident * seen.device.multiprocessors / each,
+                                                      1, std::max<std::int64_t>(tiles, 1));
+  return {.of_pixels = tiles, .all = tiles * each, .blocks = slots * each};
 }
 
-double GroupedNhwcMmaEngine::seconds(const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const Tile tile = tile_of(problem, gather, device).value();
+std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& all) {
+  const Gather& gather = seen.gather;
   const Unit unit = unit_of(gather.rows);
   // A warp, for its 32 pixels and an octet, reads four times 16 bytes per lane for every four taps,
   // and one operand B per product of 32 pixels.
   double units = 0, steps = 0, places = 0;
   for (const Gather::Phase& phase : gather.phases) {
-    const auto tiles = static_cast<double>(problem.batch * ceil_div(phase.pixels[1], tile.p) *
-                                           ceil_div(phase.pixels[2], tile.q) *
-                                           channel_tiles_of(problem, gather, tile));
+    const auto tiles =
+        static_cast<double>(seen.problem.batch * ceil_div(phase.pixels[1], tile.p) *
+                            ceil_div(phase.pixels[2], tile.q) * channel_tiles(tile, gather));
     const std::int64_t tile_units = tile.warps_p() * tile.octets / unit.octets;
     const double here = tiles * static_cast<double>(tile_units);
     units += here;
@@ -194,11 +136,57 @@ double GroupedNhwcMmaEngine::seconds(const Problem& any, const DeviceDescription
       steps * static_cast<double>(16 * unit.step_quads() * unit.octets + 2 * unit.products) +
       units * static_cast<double>(32 * unit.octets) + places / 8;
   work.warps = static_cast<double>(tile.threads()) / 32;
-  work.blocks = static_cast<double>(problem.batch * tiles_of(gather, tile) *
-                                    channel_tiles_of(problem, gather, tile) *
-                                    static_cast<std::int64_t>(gather.phases.size()));
-  work.bytes = work_of(problem, false).bytes;
-  return grouped_seconds(work, device);
+  work.blocks = static_cast<double>(all.all);
+  work.bytes = work_of(seen.problem, false).bytes;
+  return {{{}, grouped_seconds(work, seen.device)}};
 }
+
+std::string describe(const Tile& tile) {
+  return cat(tile.p, "x", tile.q, " pixels x ", tile.octets * octet, " channels, ", tile.threads(),
+             " threads");
+}
+
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  spec.constants = gather_constants(seen.problem, gather);
+  const auto add = [&](const char* name, auto value, const char* comment = "") {
+    spec.constants.push_back({name, value, comment});
+  };
+  const Spatial largest = gather.largest_pixels();
+  add("GROUP", gather.rows, "channels of a group");
+  add("GROUPS", gather.groups);
+  add("ALL_CHANNELS", gather.groups * gather.rows);
+  add("OCTETS", tile.octets, "octets of channels of a block");
+  add("WARPS_P", tile.warps_p(), "warps of a block that take different pixels, 32 each");
+  add("TILE_P", tile.p, "rows of pixels of a block");
+  add("TILE_Q", tile.q);
+  add("CHANNEL_TILES", channel_tiles(tile, gather));
+  add("STAGE_BYTES", tile.stage_bytes(), "bytes of a halo");
+  add("MOST_STEPS", steps_of(gather));
+  add("MIN_BLOCKS", tile.min_blocks());
+  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
+  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
+}
+
+}  // namespace
+
+const Recipe<GroupedNhwcTile> grouped_nhwc_mma = {
+    .name = "grouped_nhwc_mma",
+    .file = "conv/grouped/grouped_nhwc_mma.cu",
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .why_no_tile = why_no_tile,
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
+    .shared_memory =
+        [](const Tile& tile, const Seen& /*seen*/) {
+          return static_cast<std::uint32_t>(tile.shared_memory);
+        },
+    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .write = write,
+};
 
 }  // namespace kiln

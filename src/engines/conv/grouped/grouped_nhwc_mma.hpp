@@ -3,17 +3,28 @@
 // taps.
 #pragma once
 
-#include "engines/engine.hpp"
+#include <algorithm>
+#include <cstdint>
+
+#include "core/integer.hpp"
+#include "engines/conv/recipe/recipe.hpp"
+#include "engines/conv/tile/channel_vectors.hpp"
+#include "engines/conv/tile/groups.hpp"
 
 namespace kiln {
 
-class GroupedNhwcMmaEngine final : public OneKernelEngine {
- public:
-  const char* name() const override { return "grouped_nhwc_mma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<Proposal, Refusal> propose(const Problem& problem,
-                                          const DeviceDescription& device) const override;
-  double seconds(const Problem& problem, const DeviceDescription& device) const override;
+struct GroupedNhwcTile {
+  std::int64_t p = 0, q = 0;  // rows and columns of output pixels
+  std::int64_t octets = 0;    // octets of channels
+  std::int64_t places = 0;    // pixels of the source's halo, in the largest phase
+  std::int64_t shared_memory = 0;
+
+  std::int64_t warps_p() const { return ceil_div(p * q, warp_pixels); }
+  std::int64_t threads() const { return 32 * warps_p() * (octets / warp_octets); }
+  std::int64_t min_blocks() const { return std::max<std::int64_t>(512 / threads(), 1); }
+  std::int64_t stage_bytes() const { return places * (octets + 1) * channel_vector_bytes; }
 };
+
+extern const Recipe<GroupedNhwcTile> grouped_nhwc_mma;
 
 }  // namespace kiln

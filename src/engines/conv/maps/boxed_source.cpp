@@ -46,6 +46,11 @@ std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels) {
          (gather.phases.front().taps[i] - 1) * std::abs(gather.step[i]) + 1;
 }
 
+Refusal pixel_tiles_refusal(std::int64_t tiles, std::int64_t most) {
+  if (tiles > most) return cat(tiles, " tiles of pixels; expected at most ", most);
+  return {};
+}
+
 std::int64_t blocks_in_turn(std::int64_t tiles, std::int64_t places) {
   const std::int64_t some = std::max<std::int64_t>(tiles, 1);
   return ceil_div(some, ceil_div(some, std::max<std::int64_t>(places, 1)));

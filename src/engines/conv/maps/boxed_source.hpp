@@ -16,6 +16,9 @@ Refusal boxes_refusal(const DeviceDescription& device);
 // Source positions along height (1) or width (2) that `pixels` pixels beside each other read.
 std::int64_t places_met(const Gather& gather, int i, std::int64_t pixels);
 
+// The refusal of more tiles of pixels than `most`.
+Refusal pixel_tiles_refusal(std::int64_t tiles, std::int64_t most);
+
 // Blocks that take so many tiles in turn: as many as the chip has places for, or fewer if the
 // longest-running block would take no longer; at least one.
 std::int64_t blocks_in_turn(std::int64_t tiles, std::int64_t places);

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string>
 
 #include "engines/conv/gather.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 #include "engines/engine.hpp"
 
 namespace kiln {
@@ -17,20 +16,21 @@ Refusal toeplitz_refusal(const ConvolutionProblem& problem, const Gather& gather
                          const DeviceDescription& device);
 
 // A block's tile of pixels, in units of 8 rows and of 16 columns.
+struct ToeplitzShape {
+  std::int64_t rows = 0, columns = 0;
+};
+
+// A shape laid on a problem.
 struct ToeplitzTile {
-  std::int64_t rows, columns;
+  ToeplitzShape shape;
+  std::int64_t halo_columns = 0, halo_rows = 0, boxes = 0;
+  std::int64_t weight_tiles = 0;  // tiles of 16 source columns that a row of the filter reads
+  std::int64_t tiles_p = 0, tiles_q = 0;  // of an image
+  std::int64_t shared_memory = 0;
+
+  std::int64_t image_tiles() const { return tiles_p * tiles_q; }
 };
 
-class ToeplitzNhwcMmaEngine final : public Engine {
- public:
-  static std::span<const ToeplitzTile> tiles();
-
-  const char* name() const override { return "toeplitz_nhwc_mma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-};
+extern const Recipe<ToeplitzTile> toeplitz_nhwc_mma;
 
 }  // namespace kiln

@@ -10,14 +10,15 @@
 #include "engines/conv/grouped/grouped_halo_nhwc_mma.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_grouped_nhwc_mma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const GroupedNhwcMmaEngine engine;
-const GroupedHaloNhwcMmaEngine halos;
+const RecipeEngine engine(grouped_nhwc_mma);
+const RecipeEngine halos(grouped_halo_nhwc_mma);
 const RecipeEngine of_filters(::kiln::wgrad_grouped_nhwc_mma);
 
 }  // namespace
