@@ -18,7 +18,7 @@ class StandInDirectEngine final : public StandInEngine {
   Refusal refusal(const ConvolutionProblem& problem) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
-  DirectEngine direct_;
+  RecipeEngine<DirectTile> direct_{direct_gather};
 };
 
 class StandInWgradDirectEngine final : public StandInEngine {

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(direct_serves_every_shape) {
         const bool wgrad = pass == ConvolutionPass::wgrad;
         const OperationCase item = uniform_of(problem_in(line, f32, layout, pass));
         const Engine& engine = wgrad ? static_cast<const Engine&>(direct_wgrad) : direct;
-        const DirectEngine exact;
+        const RecipeEngine exact(direct_gather);
         const RecipeEngine exact_wgrad(::kiln::wgrad_direct);
         check_bits(engine, wgrad ? static_cast<const Engine&>(exact_wgrad) : exact, item,
                    candidates_of(engine, item.problem).front());
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(direct_serves_every_shape) {
 BOOST_AUTO_TEST_CASE(direct_epilogues_and_phases) {
   OperationCase fused(fused_in("mb2ic5ih9oc7kh3ph1", f32, KILN_TENSOR_NHWC, KILN_TENSOR_NCHW));
   fused.fill_uniform(5);
-  const DirectEngine exact;
+  const RecipeEngine exact(direct_gather);
   check_bits(direct, exact, fused, candidates_of(direct, fused.problem).front());
   for (const char* line :
        {"mb1ic4ih11oc3kh4sh3ph1", "mb1ic4id7ih7oc3kd4kh3sd2sh4ph1", "mb2ic3ih6oc2kh1sh3"}) {

@@ -3,27 +3,29 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-#include "engines/engine.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
 // Rows and columns of pixels of a thread, and the most pairs of channels of a block.
+struct DepthwiseHaloShape {
+  std::int64_t p = 0, q = 0, lanes = 0;
+};
+
+// A shape laid on a problem.
 struct DepthwiseHaloTile {
-  std::int64_t p, q, lanes;
+  DepthwiseHaloShape shape;
+  std::int64_t lanes = 0, columns = 0, strips = 0;  // threads of a block
+  std::int64_t tiles_p = 0, tiles_q = 0;            // of an image
+  std::int64_t channel_tiles = 0;
+  bool weights_kept = false;  // in registers
+  std::int64_t registers = 0, shared_memory = 0, resident = 0;
+
+  std::int64_t image_tiles() const { return tiles_p * tiles_q; }
+  std::int64_t threads() const { return lanes * columns * strips; }
 };
 
-class DepthwiseHaloNhwcFmaEngine final : public Engine {
- public:
-  static std::span<const DepthwiseHaloTile> tiles();
-
-  const char* name() const override { return "depthwise_halo_nhwc_fma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-};
+extern const Recipe<DepthwiseHaloTile> depthwise_halo_nhwc_fma;
 
 }  // namespace kiln

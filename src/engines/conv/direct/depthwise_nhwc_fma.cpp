@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
-#include "engines/conv/gather.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
@@ -20,80 +21,79 @@ constexpr std::int64_t most_row_bytes = 256;    // of a thread's registers, for 
 constexpr std::int64_t most_pixel_bytes = 512;  // of a thread's registers, for all reads of a pixel
 constexpr std::int64_t filter_reads = 8;        // of a thread at once (depthwise_filter.cuh)
 
+using Tile = DepthwiseNhwcTile;
+
 // One tile for depthwise layers, and one for several channels a group, in which weights are read
 // for each channel, so that a thread takes more pixels for a weight. The others are for layers so
 // small that these leave multiprocessors idle: inference of one image.
-constexpr DepthwiseNhwcTile all_tiles[] = {
-    {2, 4, 32, 256}, {1, 8, 32, 256}, {2, 4, 4, 128},
-    {1, 4, 4, 128},  {1, 2, 4, 128},  {1, 1, 4, 128},
-};
-constexpr std::size_t large_tiles = 2;
-
-// A tile laid on a problem.
-struct Layout {
-  std::int64_t p, q;         // rows and columns of pixels of a thread
-  std::int64_t lanes, runs;  // vectors of channels, and tiles of pixels, of a block
-  std::int64_t min_blocks;
-
-  std::int64_t threads() const { return lanes * runs; }
-  bool operator==(const Layout&) const = default;
+constexpr DepthwiseNhwcShape depthwise_shape = {.p = 2, .q = 4, .lanes = 32, .threads = 256};
+constexpr DepthwiseNhwcShape group_shape = {.p = 1, .q = 8, .lanes = 32, .threads = 256};
+constexpr DepthwiseNhwcShape small_shapes[] = {
+    {.p = 2, .q = 4, .lanes = 4, .threads = 128},
+    {.p = 1, .q = 4, .lanes = 4, .threads = 128},
+    {.p = 1, .q = 2, .lanes = 4, .threads = 128},
+    {.p = 1, .q = 1, .lanes = 4, .threads = 128},
 };
 
 std::int64_t columns_met(const Gather& gather, std::int64_t q) {
   return (q - 1) * gather.stride[2] + (gather.largest_taps()[2] - 1) * std::abs(gather.step[2]) + 1;
 }
 
-std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, std::int64_t q) {
-  return columns_met(gather, q) * group_inputs(problem.type(), gather) *
-         static_cast<std::int64_t>(size_of(problem.type()));
+std::int64_t row_bytes(const Gather& gather, std::int64_t q) {
+  return columns_met(gather, q) * group_inputs(gather.type, gather) *
+         static_cast<std::int64_t>(size_of(gather.type));
+}
+
+std::int64_t compute_bytes(const Gather& gather) {
+  return static_cast<std::int64_t>(size_of(compute_type(gather.type)));
 }
 
 // Bytes of shared memory for a vector of channels.
-std::int64_t filter_bytes(const ConvolutionProblem& problem, const Gather& gather) {
-  return gather.most_taps() * gather.channels * channel_vector(problem.type()) *
-         static_cast<std::int64_t>(size_of(compute_type(problem.type())));
+std::int64_t filter_bytes(const Gather& gather) {
+  return gather.most_taps() * gather.channels * channel_vector(gather.type) * compute_bytes(gather);
 }
 
-Layout lay(const DepthwiseNhwcTile& tile, const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t filter = std::max<std::int64_t>(filter_bytes(problem, gather), 1);
-  Layout out{tile.p, tile.q,
-             depthwise_lanes(ceil_div(problem.groups * gather.rows, channel_vector(problem.type())),
-                             std::clamp<std::int64_t>(most_filter_bytes / filter, 1, tile.lanes)),
-             0, 0};
+Tile lay_shape(const DepthwiseNhwcShape& shape, const Gather& gather) {
+  const std::int64_t filter = std::max<std::int64_t>(filter_bytes(gather), 1);
+  Tile out{.p = shape.p, .q = shape.q, .vector = channel_vector(gather.type)};
+  out.lanes = depthwise_lanes(ceil_div(gather.groups * gather.rows, out.vector),
+                              std::clamp<std::int64_t>(most_filter_bytes / filter, 1, shape.lanes));
   const Spatial largest = gather.largest_pixels();
-  while (out.q > 1 &&
-         (row_bytes(problem, gather, out.q) > most_row_bytes || out.q / 2 >= largest[2]))
+  while (out.q > 1 && (row_bytes(gather, out.q) > most_row_bytes || out.q / 2 >= largest[2]))
     out.q /= 2;
   if (largest[1] == 1 || gather.largest_taps()[1] == 1) out.p = 1;
-  const std::int64_t sums = out.p * out.q * channel_vector(problem.type()) *
-                            static_cast<std::int64_t>(size_of(compute_type(problem.type()))) / 4;
-  const DepthwiseBlock block = depthwise_block(sums + row_bytes(problem, gather, out.q) / 4 +
-                                               (gather.channels == 1 ? 0 : 16));
-  out.runs = std::max<std::int64_t>(std::min(block.threads, tile.threads) / out.lanes, 1);
+  const std::int64_t sums = out.p * out.q * out.vector * compute_bytes(gather) / 4;
+  const DepthwiseBlock block =
+      depthwise_block(sums + row_bytes(gather, out.q) / 4 + (gather.channels == 1 ? 0 : 16));
+  out.runs = std::max<std::int64_t>(std::min(block.threads, shape.threads) / out.lanes, 1);
   out.min_blocks = block.min_blocks;
   return out;
 }
 
-std::int64_t runs_of(const ConvolutionProblem& problem, const Gather& gather,
-                     const Layout& layout) {
-  const Spatial largest = gather.largest_pixels();
-  return problem.batch * ceil_div(largest[1], layout.p) * ceil_div(largest[2], layout.q);
+Tile lay_large(const Gather& gather) {
+  return lay_shape(gather.channels == 1 ? depthwise_shape : group_shape, gather);
 }
 
-std::int64_t channel_tiles(const ConvolutionProblem& problem, const Gather& gather,
-                           const Layout& layout) {
-  return ceil_div(problem.groups * gather.rows, layout.lanes * channel_vector(problem.type()));
+std::vector<Tile> lay(const Seen& seen) {
+  std::vector<Tile> out{lay_large(seen.gather)};
+  for (const DepthwiseNhwcShape& shape : small_shapes)
+    if (const Tile tile = lay_shape(shape, seen.gather);
+        std::find(out.begin(), out.end(), tile) == out.end())
+      out.push_back(tile);
+  return out;
+}
+
+std::int64_t channel_tiles(const Tile& tile, const Gather& gather) {
+  return ceil_div(gather.groups * gather.rows, tile.lanes * tile.vector);
 }
 
 // Blocks of one phase, and of all.
-std::int64_t phase_blocks_of(const ConvolutionProblem& problem, const Gather& gather,
-                             const Layout& layout) {
-  return ceil_div(runs_of(problem, gather, layout), layout.runs) *
-         channel_tiles(problem, gather, layout);
-}
-std::int64_t blocks_of(const ConvolutionProblem& problem, const Gather& gather,
-                       const Layout& layout) {
-  return phase_blocks_of(problem, gather, layout) * static_cast<std::int64_t>(gather.phases.size());
+TileCounts count(const Tile& tile, const Seen& seen) {
+  const Spatial largest = seen.gather.largest_pixels();
+  const std::int64_t runs =
+      seen.problem.batch * ceil_div(largest[1], tile.p) * ceil_div(largest[2], tile.q);
+  const std::int64_t of_phase = ceil_div(runs, tile.runs) * channel_tiles(tile, seen.gather);
+  return {of_phase, of_phase * static_cast<std::int64_t>(seen.gather.phases.size())};
 }
 
 // Rows of a short filter are loaded and added side by side; those of a longer one in turn.
@@ -101,22 +101,23 @@ std::int64_t unrolled_rows(const Gather& gather) {
   return gather.most_taps() * gather.channels <= 9 ? 8 : 1;
 }
 
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather) {
-  const std::int64_t vector = channel_vector(problem.type());
-  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
-  if (auto refused = group_rows_refusal(problem.type(), gather)) return refused;
-  if (row_bytes(problem, gather, 1) > most_pixel_bytes)
+Refusal refusal(const Seen& seen) {
+  const Gather& gather = seen.gather;
+  const std::int64_t vector = channel_vector(gather.type);
+  if (auto refused = channel_vectors_refusal(seen.problem, gather)) return refused;
+  if (auto refused = group_rows_refusal(gather.type, gather)) return refused;
+  if (row_bytes(gather, 1) > most_pixel_bytes)
     return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
-               group_inputs(problem.type(), gather), " channels; expected at most ",
-               most_pixel_bytes / static_cast<std::int64_t>(size_of(problem.type())), " elements");
-  if (const std::int64_t filter = filter_bytes(problem, gather); filter > most_filter_bytes)
+               group_inputs(gather.type, gather), " channels; expected at most ",
+               most_pixel_bytes / static_cast<std::int64_t>(size_of(gather.type)), " elements");
+  if (const std::int64_t filter = filter_bytes(gather); filter > most_filter_bytes)
     return cat(gather.most_taps(), " taps take ", filter, " bytes of shared memory for ", vector,
                " channels; expected at most ", most_filter_bytes);
   return {};
 }
 
-double seconds(const ConvolutionProblem& problem, const Gather& gather, const Layout& layout,
-               const DeviceDescription& device) {
+double seconds(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
+  const Gather& gather = seen.gather;
   // Multiply-adds of a multiprocessor in a clock, of 16-bit elements, which are converted, and of
   // others; and the share of memory's rate that is reached. Fitted to an H200's times of 3x3 to 7x7
   // filters in 16 bits; for other types counted.
@@ -130,102 +131,86 @@ double seconds(const ConvolutionProblem& problem, const Gather& gather, const La
   // What a thread waits at each round of reads, for memory and for each read; of an H200's times of
   // single images.
   constexpr double round_clocks = 700, read_clocks = 40;
-  const double rate = std::min(size_of(problem.type()) == 2 ? converted_products : products,
-                               pixel_products * static_cast<double>(layout.q)) *
-                      (problem.group_in() * problem.group_out() > 1 ? group_share : 1);
-  const Work work = work_of(problem, false);
-  const std::int64_t blocks = std::max<std::int64_t>(blocks_of(problem, gather, layout), 1);
+  const double rate = std::min(size_of(gather.type) == 2 ? converted_products : products,
+                               pixel_products * static_cast<double>(tile.q)) *
+                      (seen.problem.group_in() * seen.problem.group_out() > 1 ? group_share : 1);
+  const Work work = work_of(seen.problem, false);
+  const std::int64_t blocks = std::max<std::int64_t>(tiles.all, 1);
   // The products of the multiprocessor that has most.
   const double busiest = work.flops / 2 / static_cast<double>(blocks) *
-                         std::ceil(static_cast<double>(blocks) / device.multiprocessors);
-  const std::int64_t weights =
-      gather.most_taps() * gather.channels * channel_vector(problem.type());
-  const std::int64_t rows = (layout.p - 1) * gather.stride[1] +
+                         std::ceil(static_cast<double>(blocks) / seen.device.multiprocessors);
+  const std::int64_t weights = gather.most_taps() * gather.channels * tile.vector;
+  const std::int64_t rows = (tile.p - 1) * gather.stride[1] +
                             (gather.largest_taps()[1] - 1) * std::abs(gather.step[1]) + 1;
   const auto clocks = [&](std::int64_t rounds, std::int64_t reads) {
     return static_cast<double>(rounds) * (round_clocks + read_clocks * static_cast<double>(reads));
   };
-  const double waits = clocks(ceil_div(weights, layout.runs * filter_reads), filter_reads) +
-                       clocks(rows, columns_met(gather, layout.q));
-  return clocks_to_seconds(busiest / rate, work.bytes / memory_share, device) +
-         waits / clock_rate(device);
+  const double waits = clocks(ceil_div(weights, tile.runs * filter_reads), filter_reads) +
+                       clocks(rows, columns_met(gather, tile.q));
+  return clocks_to_seconds(busiest / rate, work.bytes / memory_share, seen.device) +
+         waits / clock_rate(seen.device);
 }
 
-}  // namespace
-
-bool DepthwiseNhwcFmaEngine::is_for(const Problem& problem) const {
-  const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
-  return is_gather(problem) && convolution->groups > 1;
+// Layers that fill the chip have the large tile alone.
+std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
+  if (const Tile large = lay_large(seen.gather);
+      tile != large && count(large, seen).all >= 2 * seen.device.multiprocessors)
+    return {};
+  return {{{}, seconds(tile, seen, tiles)}};
 }
 
-std::span<const DepthwiseNhwcTile> DepthwiseNhwcFmaEngine::tiles() { return all_tiles; }
-
-std::variant<std::vector<Candidate>, Refusal> DepthwiseNhwcFmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  if (auto refused = refusal(problem, gather)) return refused;
-  const int large = gather.channels == 1 ? 0 : 1;
-  const Layout first = lay(all_tiles[large], problem, gather);
-  const std::int64_t blocks = blocks_of(problem, gather, first);
-  if (blocks > limit32)
-    return Refusal{cat(blocks, " thread blocks; a launch has at most ", limit32)};
-  std::vector<Candidate> out{{large, 1, seconds(problem, gather, first, device)}};
-  if (blocks >= 2 * device.multiprocessors) return out;
-  std::vector<Layout> seen{first};
-  for (std::size_t i = large_tiles; i < std::size(all_tiles); ++i) {
-    const Layout layout = lay(all_tiles[i], problem, gather);
-    if (std::find(seen.begin(), seen.end(), layout) != seen.end()) continue;
-    seen.push_back(layout);
-    out.push_back({static_cast<int>(i), 1, seconds(problem, gather, layout, device)});
-  }
-  return out;
+std::string describe(const Tile& tile) {
+  return cat(tile.p, "x", tile.q, " pixels x ", tile.vector, " channels a thread, ",
+             tile.lanes * tile.vector, " channels a block, ", tile.threads(), " threads");
 }
 
-Proposal DepthwiseNhwcFmaEngine::make(const Problem& any, const DeviceDescription&,
-                                      Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  const Layout layout = lay(all_tiles[candidate.kernel], problem, gather);
-  const std::int64_t vector = channel_vector(problem.type());
-  const auto compute_bytes = static_cast<std::int64_t>(size_of(compute_type(problem.type())));
+std::uint32_t shared_memory(const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  return static_cast<std::uint32_t>(
+      tile.lanes *
+      std::max<std::int64_t>(filter_bytes(gather), tile.vector * compute_bytes(gather)));
+}
 
-  KernelSpec spec;
-  spec.engine = name();
-  spec.file = cat("conv/direct/", name(), ".cu");
-  spec.entry = name();
-  spec.tile = cat(layout.p, "x", layout.q, " pixels x ", vector, " channels a thread, ",
-                  layout.lanes * vector, " channels a block, ", layout.threads(), " threads");
-  spec.alignment = channel_vector_bytes;
-  spec.shared_memory = static_cast<std::uint32_t>(
-      layout.lanes * std::max<std::int64_t>(filter_bytes(problem, gather), vector * compute_bytes));
-  spec.constants = gather_constants(problem, gather);
+void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
+  const Gather& gather = seen.gather;
+  spec.constants = gather_constants(seen.problem, gather);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
   const Spatial largest = gather.largest_pixels();
-  add("GROUPS", problem.groups);
-  add("ACCESS", input_access(problem.type(), gather), "channels of the source in one load");
-  add("VECTOR", vector, "channels of a thread");
-  add("PARTS", std::int64_t{vector * compute_bytes > 16 ? 2 : 1},
+  add("GROUPS", gather.groups);
+  add("ACCESS", input_access(gather.type, gather), "channels of the source in one load");
+  add("VECTOR", tile.vector, "channels of a thread");
+  add("PARTS", std::int64_t{tile.vector * compute_bytes(gather) > 16 ? 2 : 1},
       "loads of shared memory for the weights of these channels");
-  add("TILE_P", layout.p, "rows of pixels of a thread");
-  add("TILE_Q", layout.q);
-  add("LANES_C", layout.lanes, "vectors of channels of a block");
-  add("RUNS", layout.runs, "threads of a block with different tiles of pixels");
-  add("CHANNEL_TILES", channel_tiles(problem, gather, layout));
+  add("TILE_P", tile.p, "rows of pixels of a thread");
+  add("TILE_Q", tile.q);
+  add("LANES_C", tile.lanes, "vectors of channels of a block");
+  add("RUNS", tile.runs, "threads of a block with different tiles of pixels");
+  add("CHANNEL_TILES", channel_tiles(tile, gather));
   add("MOST_TAPS", std::max<std::int64_t>(gather.most_taps(), 1));
-  add("MIN_BLOCKS", layout.min_blocks);
+  add("MIN_BLOCKS", tile.min_blocks);
   // Loops over short filters are unrolled; over longer ones only those along a row.
   add("UNROLLED_ROWS", unrolled_rows(gather));
-  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], layout.q))));
-  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], layout.p))));
-
-  Proposal out{{std::move(spec), {}}};
-  out.first().launch = gather_launch(
-      problem, phase_blocks_of(problem, gather, layout), blocks_of(problem, gather, layout),
-      static_cast<std::uint32_t>(layout.threads()), out.first().kernel.shared_memory);
-  return out;
+  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
+  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
 }
+
+}  // namespace
+
+const Recipe<DepthwiseNhwcTile> depthwise_nhwc_fma = {
+    .name = "depthwise_nhwc_fma",
+    .file = "conv/direct/depthwise_nhwc_fma.cu",
+    .several_groups = true,
+    .refusal = refusal,
+    .lay = lay,
+    .count = count,
+    .offers = offers,
+    .describe = describe,
+    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
+    .shared_memory = shared_memory,
+    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .write = write,
+};
 
 }  // namespace kiln

@@ -4,27 +4,27 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
-#include "engines/engine.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
 // Rows and columns of pixels of a thread; the most vectors of channels, and threads, of a block.
+struct DepthwiseNhwcShape {
+  std::int64_t p = 0, q = 0, lanes = 0, threads = 0;
+};
+
+// A shape laid on a problem.
 struct DepthwiseNhwcTile {
-  std::int64_t p, q, lanes, threads;
+  std::int64_t p = 0, q = 0;         // rows and columns of pixels of a thread
+  std::int64_t vector = 0;           // channels of a thread
+  std::int64_t lanes = 0, runs = 0;  // vectors of channels, and tiles of pixels, of a block
+  std::int64_t min_blocks = 0;
+
+  std::int64_t threads() const { return lanes * runs; }
+  bool operator==(const DepthwiseNhwcTile&) const = default;
 };
 
-class DepthwiseNhwcFmaEngine final : public Engine {
- public:
-  static std::span<const DepthwiseNhwcTile> tiles();
-
-  const char* name() const override { return "depthwise_nhwc_fma"; }
-  bool is_for(const Problem& problem) const override;
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
-};
+extern const Recipe<DepthwiseNhwcTile> depthwise_nhwc_fma;
 
 }  // namespace kiln

@@ -2,19 +2,16 @@
 // legal problem.
 #pragma once
 
-#include "engines/engine.hpp"
+#include <cstdint>
+
+#include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
 
-class DirectEngine final : public Engine {
- public:
-  const char* name() const override { return "direct"; }
-  bool is_for(const Problem& problem) const override;
-  bool takes_mixed_types() const override { return true; }
-  std::variant<std::vector<Candidate>, Refusal> candidates(
-      const Problem& problem, const DeviceDescription& device) const override;
-  Proposal make(const Problem& problem, const DeviceDescription& device,
-                Candidate candidate) const override;
+struct DirectTile {
+  std::int64_t image_outputs = 0;
 };
+
+extern const Recipe<DirectTile> direct_gather;
 
 }  // namespace kiln

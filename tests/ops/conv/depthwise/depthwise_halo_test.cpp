@@ -4,20 +4,18 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const DepthwiseHaloNhwcFmaEngine engine;
+const RecipeEngine engine(depthwise_halo_nhwc_fma);
 constexpr DataType types[] = {KILN_DATA_HALF, KILN_DATA_FLOAT, KILN_DATA_BFLOAT16};
-
-std::variant<std::vector<Candidate>, Refusal> ask_engine(const ConvolutionProblem& problem) {
-  return engine.candidates(problem, device()->description());
-}
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
@@ -29,7 +27,7 @@ BOOST_AUTO_TEST_SUITE(depthwise_halo, *boost::unit_test::precondition(has_copy_e
 // tile of channels, pixels that end within a thread, rows that end within a strip, layers of one
 // row.
 BOOST_AUTO_TEST_CASE(tiles) {
-  std::set<int> seen;
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;  // shapes
   std::size_t turn = 0;
   for (const char* line : {"g72mb3ic72ih16iw17oc72kh3ph1", "g48mb2ic48ih15iw30oc48kh5ph2",
                            "g40mb2ic40ih9iw70oc40kh3ph1sh2sw2", "g8mb5ic8ih20iw15oc8kh7ph3",
@@ -38,15 +36,16 @@ BOOST_AUTO_TEST_CASE(tiles) {
     item.scalars = {.alpha = 2, .beta = -1};
     item.fill_integers(7, 2);
     const HostTensor want = item.expected();
-    const auto answer = ask_engine(std::get<ConvolutionProblem>(item.problem));
-    for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer)) {
-      seen.insert(candidate.kernel);
-      const Proposal proposal = engine.make(item.problem, device()->description(), candidate);
+    const auto& problem = std::get<ConvolutionProblem>(item.problem);
+    BOOST_TEST(reason(problem) == "");
+    for (const DepthwiseHaloTile& tile : engine.tiles(problem, device()->description())) {
+      seen.insert({tile.shape.p, tile.shape.q, tile.shape.lanes});
+      const Proposal proposal = engine.propose(tile, problem, device()->description());
       const std::string fault = difference(run_proposal(item, proposal), want);
       BOOST_TEST(fault.empty(), line << ", " << proposal.first().kernel.tile << ": " << fault);
     }
   }
-  BOOST_TEST(seen.size() == DepthwiseHaloNhwcFmaEngine::tiles().size());
+  BOOST_TEST(seen.size() == 15U);
 }
 
 // Filters of one tap, row and column, dilation, rows without padding, many images of one pixel.

@@ -6,13 +6,14 @@
 
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const DepthwiseNhwcFmaEngine engine;
+const RecipeEngine engine(depthwise_nhwc_fma);
 const RecipeEngine of_filters(::kiln::wgrad_depthwise_nhwc_fma);
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <set>
+#include <tuple>
 
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const DepthwiseNhwcFmaEngine engine;
+const RecipeEngine engine(depthwise_nhwc_fma);
 
 std::vector<Candidate> candidates_of(const Problem& problem) {
   return std::get<std::vector<Candidate>>(engine.candidates(problem, device()->description()));
@@ -22,7 +24,8 @@ std::vector<Candidate> candidates_of(const Problem& problem) {
 BOOST_AUTO_TEST_SUITE(depthwise_nhwc_tiles)
 
 BOOST_AUTO_TEST_CASE(all_are_right) {
-  std::set<int> seen;
+  // Whether it is the large tile; rows and columns of pixels of a thread.
+  std::set<std::tuple<bool, std::int64_t, std::int64_t>> seen;
   std::size_t turn = 0;
   for (const char* line : {"g72mb1ic72ih9iw11oc72kh3ph1", "g48mb1ic48ih14iw13oc48kh7ph3",
                            "g40mb2ic40ih9iw10oc40kh5ph2sh2sw2", "g12mb1ic48ih9iw11oc48kh3ph1",
@@ -32,14 +35,20 @@ BOOST_AUTO_TEST_CASE(all_are_right) {
       item.scalars = {.alpha = 2, .beta = -1};
       item.fill_integers(7, 2);
       const HostTensor want = item.expected();
+      const std::vector<DepthwiseNhwcTile> tiles =
+          engine.tiles(std::get<ConvolutionProblem>(item.problem), device()->description());
       for (const Candidate& candidate : candidates_of(item.problem)) {
-        seen.insert(candidate.kernel);
+        const DepthwiseNhwcTile& tile = tiles.at(static_cast<std::size_t>(candidate.kernel));
+        seen.insert({candidate.kernel == 0, tile.p, tile.q});
         const Proposal proposal = engine.make(item.problem, device()->description(), candidate);
         const std::string fault = difference(run_proposal(item, proposal), want);
         BOOST_TEST(fault.empty(), line << ", " << proposal.first().kernel.tile << ": " << fault);
       }
     }
-  BOOST_TEST(seen.size() == DepthwiseNhwcFmaEngine::tiles().size());
+  for (const auto& [large, p, q] :
+       {std::tuple(true, 2, 4), std::tuple(true, 1, 8), std::tuple(false, 2, 4),
+        std::tuple(false, 1, 4), std::tuple(false, 1, 2), std::tuple(false, 1, 1)})
+    BOOST_TEST(seen.contains({large, p, q}), p << "x" << q);
 }
 
 // Layers that fill the chip have one tile; a single image has smaller ones, of which one is chosen.
