@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/quad_rows.hpp"
@@ -251,9 +252,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   spec.alignment =
       size_of(problem.type()) * static_cast<std::size_t>(std::max(tile.copy_elements, vector));
   spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   const Reach down = reach_of(gather, 1), along = reach_of(gather, 2);
   add("UNITS", tile.units, "images of a group, of a block");
   add("TILE_P", tile.rows, "rows of pixels");
@@ -275,12 +274,9 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   add("MERGED", merged_phases(gather), "phases whose pixels alternate in a row of the output");
   add("OUT_VECTOR", vector, "elements that leave at once");
   add("ASYNC", problem.type() == compute_type(problem.type()), "element_t is compute_t");
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_magic(static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(limit32)));
-  };
-  divisor("DIV_TILES_P", tile.tiles_down);
-  divisor("DIV_TILES_Q", tile.tiles_along);
-  add("DIV_GROUPS", make_wide_magic(static_cast<std::uint64_t>(gather.groups)));
+  add.divisor("DIV_TILES_P", tile.tiles_down);
+  add.divisor("DIV_TILES_Q", tile.tiles_along);
+  add.wide_divisor("DIV_GROUPS", gather.groups);
 }
 
 }  // namespace

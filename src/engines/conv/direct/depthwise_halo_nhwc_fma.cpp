@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
@@ -167,9 +168,7 @@ std::string describe(const Tile& tile) {
 
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   spec.constants = gather_constants(seen.problem, seen.gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("GROUPS", seen.gather.groups);
   add("TILE_P", tile.shape.p, "rows of pixels of a thread");
   add("TILE_Q", tile.shape.q);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
@@ -174,9 +175,7 @@ std::uint32_t shared_memory(const Tile& tile, const Seen& seen) {
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
   spec.constants = gather_constants(seen.problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   const Spatial largest = gather.largest_pixels();
   add("GROUPS", gather.groups);
   add("ACCESS", input_access(gather.type, gather), "channels of the source in one load");
@@ -192,8 +191,8 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   add("MIN_BLOCKS", tile.min_blocks);
   // Loops over short filters are unrolled; over longer ones only those along a row.
   add("UNROLLED_ROWS", unrolled_rows(gather));
-  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
-  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
+  add.wide_divisor("DIV_TILES_Q", ceil_div(largest[2], tile.q));
+  add.wide_divisor("DIV_TILES_P", ceil_div(largest[1], tile.p));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "conv/geometry/gather_params.h"
 #include "core/integer.hpp"
 #include "engines/cost/cost_model.hpp"
@@ -42,9 +43,7 @@ void write(KernelSpec& spec, const DirectTile& tile, const Seen& seen) {
 
   const std::int64_t outputs = tile.image_outputs, channels = gather.rows * gather.groups;
   const bool wide = outputs + threads > limit32;
-  const auto add = [&](const char* name, auto value) {
-    spec.constants.push_back({name, value, ""});
-  };
+  const ConstantWriter add(spec.constants);
   const auto add_divisor = [&](const char* name, std::int64_t divisor) {
     if (wide)
       add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
@@ -55,7 +54,7 @@ void write(KernelSpec& spec, const DirectTile& tile, const Seen& seen) {
   const Spatial most = gather.largest_pixels();
   add("OUTPUT_ROWS_INNER", gather.out_strides[1] == 1 && channels > 1);
   add("index_t", TypeName{wide ? "unsigned long long" : "unsigned"});
-  add("BLOCK_DIV_OUTPUTS", make_wide_magic(static_cast<std::uint64_t>(outputs)));
+  add.wide_divisor("BLOCK_DIV_OUTPUTS", outputs);
   add_divisor("DIV_OUTPUTS", outputs);
   add_divisor("DIV_ALL_ROWS", channels);
   add_divisor("DIV_OPQ", most[0] * most[1] * most[2]);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <span>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/banks.hpp"
@@ -304,9 +305,7 @@ void write(KernelSpec& spec, const FewInputChannelsTile& laid, const Seen& seen)
   spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
   spec.alignment = static_cast<std::size_t>(tile.lines.access);
   spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
   const int run_m = run_m_of(gather, shape);
@@ -325,11 +324,8 @@ void write(KernelSpec& spec, const FewInputChannelsTile& laid, const Seen& seen)
   add("PROMOTE", tile.split ? promotion_run(reduction) / fragment_words : std::int64_t{0},
       "fragments of the reduction between promotions");
   add("PROMOTE_LOCAL", false);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
-  };
-  divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
-  divisor("DIV_GROUPS", gather.groups);
+  add.divisor("DIV_TILES_M", ceil_div(gather.rows, shape.m));
+  add.divisor("DIV_GROUPS", gather.groups);
   if (shape.columns_left) add_warpgroup_instruction(spec.constants, shape.m);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
@@ -178,9 +179,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
   const Spatial& pixels = gather.phases.front().pixels;
   spec.constants = gather_constants(seen.problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("OCTETS", tile.octets, "of channels of a warp");
   add("WARPS_P", tile.warps_p(), "of 32 pixels");
   add("WARPS_N", tile.warps_n, "that share a block's channels");
@@ -193,12 +192,9 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   add("STAGES", tile.stages);
   add("SHARED_BYTES", tile.shared_memory);
   add("MIN_BLOCKS", resident_blocks(tile, seen));
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
-  };
-  divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
-  divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
-  divisor("DIV_OUT_O", pixels[0]);
+  add.wide_divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
+  add.wide_divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
+  add.wide_divisor("DIV_OUT_O", pixels[0]);
 }
 
 }  // namespace

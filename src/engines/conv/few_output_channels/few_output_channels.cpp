@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
@@ -143,9 +144,7 @@ void write(KernelSpec& spec, const FewOutputChannelsTile& tile, const Seen& seen
   const Gather& gather = united.gather;
   spec.alignment = static_cast<std::size_t>(tile.copy_bytes);
   spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("offset_t", TypeName{"int"});
   add("out_offset_t", TypeName{"int"});
   add_fragment_constants(spec.constants, tile.shape, problem, 1);
@@ -173,14 +172,11 @@ void write(KernelSpec& spec, const FewOutputChannelsTile& tile, const Seen& seen
   // The sums over channels and rows of taps are promoted; the taps of a row are added in f32.
   add_promotion_constants(spec.constants, problem, united.reduction,
                           gather.channels * tile.planes_of_taps * tile.taps, tile.chunk_steps);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_magic(static_cast<std::uint32_t>(value), limit32));
-  };
-  divisor("DIV_LINE_GROUPS", tile.line_groups);
-  divisor("DIV_GROUPS", gather.groups);
-  divisor("DIV_STRIPS", tile.strips);
-  divisor("DIV_TILES_P", tile.tiles);
-  divisor("DIV_OUT_O", united.whole().pixels[0]);
+  add.divisor("DIV_LINE_GROUPS", tile.line_groups);
+  add.divisor("DIV_GROUPS", gather.groups);
+  add.divisor("DIV_STRIPS", tile.strips);
+  add.divisor("DIV_TILES_P", tile.tiles);
+  add.divisor("DIV_OUT_O", united.whole().pixels[0]);
 }
 
 }  // namespace

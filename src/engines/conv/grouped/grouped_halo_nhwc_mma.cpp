@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
@@ -137,9 +138,7 @@ std::string describe(const Tile& tile) {
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
   spec.constants = gather_constants(seen.problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("GROUP", gather.rows, "channels of a group");
   add("GROUPS", gather.groups);
   add("ALL_CHANNELS", gather.groups * gather.rows);

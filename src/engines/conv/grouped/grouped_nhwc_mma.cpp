@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
@@ -149,9 +150,7 @@ std::string describe(const Tile& tile) {
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
   spec.constants = gather_constants(seen.problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   const Spatial largest = gather.largest_pixels();
   add("GROUP", gather.rows, "channels of a group");
   add("GROUPS", gather.groups);
@@ -164,8 +163,8 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   add("STAGE_BYTES", tile.stage_bytes(), "bytes of a halo");
   add("MOST_STEPS", steps_of(gather));
   add("MIN_BLOCKS", tile.min_blocks());
-  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[2], tile.q))));
-  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(largest[1], tile.p))));
+  add.wide_divisor("DIV_TILES_Q", ceil_div(largest[2], tile.q));
+  add.wide_divisor("DIV_TILES_P", ceil_div(largest[1], tile.p));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
@@ -91,9 +92,7 @@ std::string describe(const Tile& tile) {
 
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   spec.constants = gather_constants(seen.problem, seen.gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("ROW_TILES", tile.shape.rows, "tiles of 8 rows of pixels");
   add("COLUMN_TILES", tile.shape.columns, "tiles of 16 columns of pixels");
   add("STAGES", stages, "boxes in shared memory");
