@@ -82,7 +82,7 @@ struct kilnPlanStruct {
            (background && background->torn());
   }
 
-  // Texts that are made when first asked for. The problem's line names the terms, which may change
+  // Texts that are made when first asked for. The problem's line names the grant, which may change
   // until finalization; each line stays, for the caller may hold it.
   kiln::OwnPerProcess<std::set<std::string>> problem_lines;
   kiln::OwnOnce<std::string> constants_text, stand_in_constants_text;

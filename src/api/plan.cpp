@@ -53,7 +53,7 @@ void make_executable(kilnPlanStruct& object) {
   const kiln::api::AtWork at_work(object);
   kiln::FinalizeOptions options = object.options;
   try {
-    options.choice = object.plan.choose(options.terms);
+    options.choice = object.plan.choose(options.grant);
     options.caching = kiln::Caching::cached;
     object.plan.finalize(options);
     object.refusals = refusals_text(object.plan);
@@ -62,7 +62,7 @@ void make_executable(kilnPlanStruct& object) {
     object.no_stand_in = error.what();
     if (!options.choice) return;
   }
-  object.stand_in = kiln::make_stand_in(object.plan, options.terms, *options.choice,
+  object.stand_in = kiln::make_stand_in(object.plan, options.grant, *options.choice,
                                         object.stand_in_allowed, object.no_stand_in);
   if (!object.stand_in) return;
   object.options.choice = std::move(options.choice);  // what the stand-in was made to agree with

@@ -59,6 +59,6 @@ kilnStatus_t kilnSetPlanEngine(kilnPlan_t plan, const char* engine) {
     kiln::api::check_open(object, "kilnSetPlanEngine");
     const std::string_view name = engine == nullptr ? "" : kiln::engine_name(engine);
     if (engine != nullptr) check_engine(engines_of(object), name);
-    object.options.terms.only_engine = name;
+    object.options.grant.only_engine = name;
   });
 }

@@ -22,10 +22,10 @@ void check_finalized(const kiln::Plan& plan) {
 }
 
 // Workspace that a plan of the problem would take if it were granted the most that any uses.
-std::size_t best_workspace(const kiln::Plan& plan, kiln::Terms terms) {
-  terms.workspace = kiln::most_workspace;
+std::size_t best_workspace(const kiln::Plan& plan, kiln::Grant grant) {
+  grant.workspace = kiln::most_workspace;
   std::vector<kiln::EngineRefusal> refusals;
-  return choose_tuned(plan.problem(), plan.device().description(), terms, refusals)
+  return choose_tuned(plan.problem(), plan.device().description(), grant, refusals)
       .proposal.workspace;
 }
 
@@ -33,7 +33,7 @@ const char* text_of(kilnPlanStruct& object, kilnPlanText_t which) {
   kiln::check_enumerator("which", which);
   if (which == KILN_PLAN_PROBLEM) {
     std::string line =
-        plan_line(object.plan.problem(), object.plan.device().description(), object.options.terms);
+        plan_line(object.plan.problem(), object.plan.device().description(), object.options.grant);
     return object.problem_lines.lock()->insert(std::move(line)).first->c_str();
   }
   const kiln::Plan& plan = serving(object);
@@ -96,7 +96,7 @@ kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
     full.localMemoryBytes = kernel.local_memory();
     full.steps = static_cast<int>(object.steps().size());
     if (size > offsetof(kilnPlanInfo_t, bestWorkspaceBytes))
-      full.bestWorkspaceBytes = best_workspace(object, asked.options.terms);
+      full.bestWorkspaceBytes = best_workspace(object, asked.options.grant);
     full.standIn = &object != &asked.plan;
     std::memcpy(info, &full, size);
   });

@@ -16,7 +16,7 @@ kilnStatus_t kilnSetPlanWorkspaceLimit(kilnPlan_t plan, size_t bytes) {
   return guarded([&] {
     kilnPlanStruct& object = checked(plan, "plan");
     check_open(object, "kilnSetPlanWorkspaceLimit");
-    object.options.terms.workspace = std::min(bytes, kiln::most_workspace);
+    object.options.grant.workspace = std::min(bytes, kiln::most_workspace);
   });
 }
 
@@ -49,7 +49,7 @@ kilnStatus_t kilnTunePlan(kilnHandle_t handle, kilnPlan_t plan, const void* cons
     // A transposed convolution is a data gradient, whose filter comes first.
     if (std::strcmp(object.operation, "ConvolutionTransposed") == 0)
       std::swap(addresses[0], addresses[1]);
-    const std::size_t granted = object.options.terms.workspace;
+    const std::size_t granted = object.options.grant.workspace;
     if (context.workspace.bytes < granted)
       kiln::fail(KILN_STATUS_BAD_PARAM, "the handle's workspace has ", context.workspace.bytes,
                  " bytes; expected the ", granted,

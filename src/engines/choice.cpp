@@ -32,8 +32,8 @@ std::string extent_refusal(const Problem& problem) {
   return "";
 }
 
-[[noreturn]] void refuse(const Problem& problem, const Terms& terms, const std::string& reasons) {
-  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", command_of(problem), " ", flags_of(terms),
+[[noreturn]] void refuse(const Problem& problem, const Grant& grant, const std::string& reasons) {
+  fail(KILN_STATUS_NOT_SUPPORTED, "no engine takes ", command_of(problem), " ", flags_of(grant),
        line_of(problem), ": ", reasons);
 }
 
@@ -57,22 +57,22 @@ std::string workspace_refusal(const std::vector<Estimate>& estimates, std::size_
   return cat("a workspace of ", granted, " bytes; expected at least ", least->workspace);
 }
 
-Found cheapest(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Found cheapest(const Problem& problem, const DeviceDescription& device, const Grant& grant,
                std::vector<EngineRefusal>& refusals) {
   Found best;
   for (const Method* method : methods()) {
-    const std::string& only = terms.only_engine;
+    const std::string& only = grant.only_engine;
     if (only.empty() ? method->stands_in() : only != method->name()) continue;
     if (!method->is_for(problem)) continue;
     const auto answer = ask_once(*method, problem, Chooser(device));
     std::string reason = answer->refusal;
     if (reason.empty() && only.empty()) reason = method->only_by_name(problem);
-    if (reason.empty()) reason = workspace_refusal(answer->estimates, terms.workspace);
+    if (reason.empty()) reason = workspace_refusal(answer->estimates, grant.workspace);
     if (!reason.empty())
       refusals.push_back({method->name(), std::move(reason)});
     else
       for (const Estimate& each : answer->estimates)
-        keep_if_faster(*method, each, terms.workspace, best);
+        keep_if_faster(*method, each, grant.workspace, best);
   }
   return best;
 }
@@ -95,53 +95,53 @@ References references_of(const ConvolutionProblem& problem) {
 // The reference kernel at the problem's own batch size, with the best split count (1 unless
 // `several`). None if the launch would be too large for this kernel.
 Found in_parts(const Found& reference, const Problem& problem, const DeviceDescription& device,
-               const Terms& terms, bool several = true) {
+               const Grant& grant, bool several = true) {
   Found best;
   const auto answer = ask_once(*reference.method, problem, Chooser(device));
   for (const Estimate& each : answer->estimates)
     if (each.kernel == reference.estimate.kernel &&
         (each.groups > 1) == (reference.estimate.groups > 1) && (each.parts == 1 || several))
-      keep_if_faster(*reference.method, each, terms.workspace, best);
+      keep_if_faster(*reference.method, each, grant.workspace, best);
   return best;
 }
 
 // The kernel of the problem's range of batch sizes, with the best split count for its own. If it is
 // not clustered, the split count is 1 for the whole range.
 Found cheapest_of_range(const ConvolutionProblem& problem, const DeviceDescription& device,
-                        const Terms& terms, std::vector<EngineRefusal>& refusals) {
+                        const Grant& grant, std::vector<EngineRefusal>& refusals) {
   const References references = references_of(problem);
-  Found found = cheapest(references.chosen, device, terms, refusals);
+  Found found = cheapest(references.chosen, device, grant, refusals);
   if (found.method == nullptr) return found;
   // With fewer images there are fewer tiles, so that splitting pays sooner.
   const bool clustered =
       found.estimate.parts > 1 ||
-      in_parts(found, references.smallest_batch, device, terms).estimate.parts > 1;
+      in_parts(found, references.smallest_batch, device, grant).estimate.parts > 1;
   if (references.chosen != Problem(problem))
-    found = in_parts(found, problem, device, terms, clustered);
+    found = in_parts(found, problem, device, grant, clustered);
   found.clustered = clustered;
   return found;
 }
 
 // The cost model's choice; none if every engine and rewrite refuses.
-Found find_cheapest(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Found find_cheapest(const Problem& problem, const DeviceDescription& device, const Grant& grant,
                     std::vector<EngineRefusal>& refusals) {
   const std::size_t known = refusals.size();
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem)) {
-    Found found = cheapest_of_range(*convolution, device, terms, refusals);
+    Found found = cheapest_of_range(*convolution, device, grant, refusals);
     if (found.method != nullptr) return found;
     refusals.resize(known);
   }
-  return cheapest(problem, device, terms, refusals);
+  return cheapest(problem, device, grant, refusals);
 }
 
-[[noreturn]] void refuse_for(const Problem& problem, const Terms& terms,
+[[noreturn]] void refuse_for(const Problem& problem, const Grant& grant,
                              const std::vector<EngineRefusal>& refusals) {
   std::string reasons;
   for (const EngineRefusal& refusal : refusals)
     reasons += cat(reasons.empty() ? "" : "; ", refusal.engine, ": ", refusal.reason);
-  refuse(problem, terms,
+  refuse(problem, grant,
          reasons.empty()
-             ? cat("there is no engine named ", terms.only_engine, " for this operation")
+             ? cat("there is no engine named ", grant.only_engine, " for this operation")
              : reasons);
 }
 
@@ -150,19 +150,19 @@ Found find_cheapest(const Problem& problem, const DeviceDescription& device, con
 struct Remembered {
   ConvolutionProblem problem;
   DeviceDescription device;
-  Terms terms;
+  Grant grant;
   Choice choice;
   std::vector<EngineRefusal> refusals;
 };
 class Memory {
  public:
   std::shared_ptr<const Remembered> find(const Problem& problem, const DeviceDescription& device,
-                                         const Terms& terms) {
+                                         const Grant& grant) {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr) return nullptr;
     for (auto each = choices_.begin(); each != choices_.end(); ++each) {
       const Remembered& choice = **each;
-      if (choice.problem != *convolution || choice.terms != terms ||
+      if (choice.problem != *convolution || choice.grant != grant ||
           !estimated_alike(choice.device, device))
         continue;
       choices_.splice(choices_.begin(), choices_, each);
@@ -170,14 +170,14 @@ class Memory {
     }
     return nullptr;
   }
-  void keep(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+  void keep(const Problem& problem, const DeviceDescription& device, const Grant& grant,
             const Choice& choice, std::vector<EngineRefusal> refusals) {
     // A step takes some 7 KiB. Beside the execution of so many steps a new choice costs little.
     constexpr std::size_t most = 128, most_steps = 64;
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     if (convolution == nullptr || choice.proposal.steps.size() > most_steps) return;
     choices_.push_front(std::make_shared<Remembered>(
-        Remembered{*convolution, device, terms, choice, std::move(refusals)}));
+        Remembered{*convolution, device, grant, choice, std::move(refusals)}));
     if (choices_.size() > most) choices_.pop_back();
   }
 
@@ -228,50 +228,50 @@ std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescr
   return answers;
 }
 
-Choice choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Choice choose(const Problem& problem, const DeviceDescription& device, const Grant& grant,
               std::vector<EngineRefusal>& refusals, const Winner* winner) {
   if (const std::string extent = extent_refusal(problem); !extent.empty())
-    refuse(problem, terms, extent);
-  if (winner != nullptr && (terms.only_engine.empty() || terms.only_engine == winner->engine))
-    if (auto choice = find(*winner, problem, device, terms.workspace)) return std::move(*choice);
-  if (const auto before = memory.lock()->find(problem, device, terms)) {
+    refuse(problem, grant, extent);
+  if (winner != nullptr && (grant.only_engine.empty() || grant.only_engine == winner->engine))
+    if (auto choice = find(*winner, problem, device, grant.workspace)) return std::move(*choice);
+  if (const auto before = memory.lock()->find(problem, device, grant)) {
     refusals.insert(refusals.end(), before->refusals.begin(), before->refusals.end());
     return before->choice;
   }
   const std::size_t known = refusals.size();
-  const Found found = find_cheapest(problem, device, terms, refusals);
-  if (found.method == nullptr) refuse_for(problem, terms, refusals);
+  const Found found = find_cheapest(problem, device, grant, refusals);
+  if (found.method == nullptr) refuse_for(problem, grant, refusals);
   Choice choice{make_proposal(*found.method, problem, Chooser(device), found.estimate),
                 found.estimate.seconds, false};
   if (found.clustered) choice.proposal.first().kernel.clustered = true;
-  memory.lock()->keep(problem, device, terms, choice,
+  memory.lock()->keep(problem, device, grant, choice,
                       {refusals.begin() + static_cast<std::ptrdiff_t>(known), refusals.end()});
   return choice;
 }
 
-Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Proposal choose(const Problem& problem, const DeviceDescription& device, const Grant& grant,
                 std::vector<EngineRefusal>& refusals) {
-  return choose(problem, device, terms, refusals, nullptr).proposal;
+  return choose(problem, device, grant, refusals, nullptr).proposal;
 }
 
-ChoiceEstimate Chooser::estimate(const Problem& problem, const Terms& terms) const {
+ChoiceEstimate Chooser::estimate(const Problem& problem, const Grant& grant) const {
   if (const std::string extent = extent_refusal(problem); !extent.empty())
-    refuse(problem, terms, extent);
+    refuse(problem, grant, extent);
   std::vector<EngineRefusal> refusals;
-  const Found found = find_cheapest(problem, device(), terms, refusals);
-  if (found.method == nullptr) refuse_for(problem, terms, refusals);
+  const Found found = find_cheapest(problem, device(), grant, refusals);
+  if (found.method == nullptr) refuse_for(problem, grant, refusals);
   return {found.estimate.seconds, found.estimate.workspace};
 }
 
-Proposal Chooser::choose(const Problem& problem, const Terms& terms) const {
+Proposal Chooser::choose(const Problem& problem, const Grant& grant) const {
   std::vector<EngineRefusal> ignored;
-  return kiln::choose(problem, device(), terms, ignored);
+  return kiln::choose(problem, device(), grant, ignored);
 }
 
-Refusal Chooser::refusal(const Problem& problem, const Terms& terms) const {
+Refusal Chooser::refusal(const Problem& problem, const Grant& grant) const {
   for (const Method* method : methods())
-    if (method->name() == terms.only_engine) return ask_once(*method, problem, *this)->refusal;
-  fail(KILN_STATUS_INTERNAL_ERROR, "there is no ", terms.only_engine);
+    if (method->name() == grant.only_engine) return ask_once(*method, problem, *this)->refusal;
+  fail(KILN_STATUS_INTERNAL_ERROR, "there is no ", grant.only_engine);
 }
 
 std::optional<ContinuedSums> Chooser::continued(const ConvolutionProblem& first,

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/grant.hpp"
 #include "engines/method.hpp"
 #include "engines/rewrite/rewrite.hpp"
-#include "engines/terms.hpp"
 
 namespace kiln {
 
@@ -49,20 +49,20 @@ struct Choice {
 
 // Chooses `winner` if it is not null and among the candidates; else asks the cost model. Adds the
 // refusals to `refusals`. Throws NOT_SUPPORTED with all their reasons if there is no candidate.
-Choice choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Choice choose(const Problem& problem, const DeviceDescription& device, const Grant& grant,
               std::vector<EngineRefusal>& refusals, const Winner* winner);
 
 // The cost model's proposal.
-Proposal choose(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Proposal choose(const Problem& problem, const DeviceDescription& device, const Grant& grant,
                 std::vector<EngineRefusal>& refusals);
 
 // Chooses for what a rewrite makes of a problem, as choose() does.
 class Chooser final : public InnerChoice {
  public:
   using InnerChoice::InnerChoice;
-  ChoiceEstimate estimate(const Problem& problem, const Terms& terms) const override;
-  Proposal choose(const Problem& problem, const Terms& terms) const override;
-  Refusal refusal(const Problem& problem, const Terms& terms) const override;
+  ChoiceEstimate estimate(const Problem& problem, const Grant& grant) const override;
+  Proposal choose(const Problem& problem, const Grant& grant) const override;
+  Refusal refusal(const Problem& problem, const Grant& grant) const override;
   std::optional<ContinuedSums> continued(const ConvolutionProblem& first,
                                          const ConvolutionProblem& last,
                                          std::size_t workspace) const override;

@@ -18,10 +18,10 @@ Plan::Plan(std::shared_ptr<Device> device, Problem problem)
       places_(places_of(operands_of(problem_))),
       scalar_type_(kiln::scalar_type(problem_)) {}
 
-Choice Plan::choose(const Terms& terms) {
+Choice Plan::choose(const Grant& grant) {
   refusals_.clear();
-  Choice choice = choose_tuned(problem_, device_->description(), terms, refusals_);
-  record_plan(problem_, device_->description(), terms);
+  Choice choice = choose_tuned(problem_, device_->description(), grant, refusals_);
+  record_plan(problem_, device_->description(), grant);
   return choice;
 }
 
@@ -32,7 +32,7 @@ void Plan::finalize(const FinalizeOptions& options) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
         .count();
   };
-  Choice choice = options.choice ? *options.choice : choose(options.terms);
+  Choice choice = options.choice ? *options.choice : choose(options.grant);
   Proposal& proposal = choice.proposal;
   const double propose_milliseconds = elapsed();
   std::vector<Step> steps;
@@ -41,7 +41,7 @@ void Plan::finalize(const FinalizeOptions& options) {
   const auto add = [&](kiln::Step& step) {
     encode_maps(step.launch, *device_);
     FoundKernel found = load_kernel(step.kernel, *device_, options.caching, [&] {
-      return plan_line(problem_, device_->description(), options.terms);
+      return plan_line(problem_, device_->description(), options.grant);
     });
     times += found.times;
     steps.push_back({std::move(step.launch), found.kernel});
@@ -51,7 +51,7 @@ void Plan::finalize(const FinalizeOptions& options) {
     for (kiln::Step& step : proposal.steps) add(step);
   } catch (const Error& error) {
     if (error.status() != KILN_STATUS_NOT_CACHED) throw;
-    fail(KILN_STATUS_NOT_CACHED, plan_line(problem_, device_->description(), options.terms), ": ",
+    fail(KILN_STATUS_NOT_CACHED, plan_line(problem_, device_->description(), options.grant), ": ",
          error.what());
   }
   alignment_ = proposal.first().kernel.alignment;
@@ -63,7 +63,7 @@ void Plan::finalize(const FinalizeOptions& options) {
   steps_ = std::move(steps);
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
-    log::info(cat("kiln ", plan_line(problem_, device_->description(), options.terms), " -> ",
+    log::info(cat("kiln ", plan_line(problem_, device_->description(), options.grant), " -> ",
                   proposal.first().kernel.engine, tuned_ ? " (tuned) for " : " for ",
                   device_->description().arch, ", ", first.account, ", ",
                   std::round(finalize_milliseconds_ * 1e3) / 1e3, " ms"));

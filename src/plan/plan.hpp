@@ -17,7 +17,7 @@
 namespace kiln {
 
 struct FinalizeOptions {
-  Terms terms{};
+  Grant grant{};
   Caching caching = Caching::use;
   std::optional<Choice> choice{};  // if given, it is used, and the plan is not recorded
 };
@@ -39,7 +39,7 @@ class Plan {
   Plan(std::shared_ptr<Device> device, Problem problem);
 
   // Chooses the engine and its kernel, and records the plan. Throws NOT_SUPPORTED.
-  Choice choose(const Terms& terms);
+  Choice choose(const Grant& grant);
   // Chooses, generates the source, finds or compiles the kernel, loads it. Throws NOT_SUPPORTED,
   // NOT_CACHED, NO_COMPILER, COMPILE_FAILED, EXECUTION_FAILED; the plan then stays unfinalized.
   void finalize(const FinalizeOptions& options = {});

@@ -13,20 +13,20 @@
 
 namespace kiln {
 
-std::string plan_line(const Problem& problem, const DeviceDescription& device, const Terms& terms) {
-  return cat(command_of(problem), " ", plan_words(problem, device, terms));
+std::string plan_line(const Problem& problem, const DeviceDescription& device, const Grant& grant) {
+  return cat(command_of(problem), " ", plan_words(problem, device, grant));
 }
 
 std::string plan_words(const Problem& problem, const DeviceDescription& device,
-                       const Terms& terms) {
-  return cat("--arch ", chip_name(device), " ", flags_of(terms), line_of(problem));
+                       const Grant& grant) {
+  return cat("--arch ", chip_name(device), " ", flags_of(grant), line_of(problem));
 }
 
-void record_plan(const Problem& problem, const DeviceDescription& device, const Terms& terms) {
+void record_plan(const Problem& problem, const DeviceDescription& device, const Grant& grant) {
   const std::string& path = config().record_file;
   if (path.empty()) return;
   static constinit PerProcess<std::set<std::string>> recorded("recorded plans");
-  const std::string line = plan_line(problem, device, terms) + "\n";
+  const std::string line = plan_line(problem, device, grant) + "\n";
   const auto lines = recorded.lock();
   if (lines->contains(line)) return;
   static constinit std::atomic<bool> warned{false};

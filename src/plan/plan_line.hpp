@@ -12,12 +12,12 @@ namespace kiln {
 
 // "conv --arch h100 --workspace 16777216 --dt f16 g1mb128_...": command, chip, engine if one is
 // named, grant if there is one, then the problem's own words.
-std::string plan_line(const Problem& problem, const DeviceDescription& device, const Terms& terms);
+std::string plan_line(const Problem& problem, const DeviceDescription& device, const Grant& grant);
 // The same without the command.
-std::string plan_words(const Problem& problem, const DeviceDescription& device, const Terms& terms);
+std::string plan_words(const Problem& problem, const DeviceDescription& device, const Grant& grant);
 
 // Appends the plan's line in one write, if KILN_RECORD names a file and this process has not
 // written the line before. A file that cannot be written gives one warning.
-void record_plan(const Problem& problem, const DeviceDescription& device, const Terms& terms);
+void record_plan(const Problem& problem, const DeviceDescription& device, const Grant& grant);
 
 }  // namespace kiln

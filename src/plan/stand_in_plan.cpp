@@ -26,16 +26,16 @@ std::string slow_because(const StandIn& stand_in, const Choice& chosen) {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_stand_in(const Plan& plan, const Terms& terms, const Choice& chosen,
+std::unique_ptr<Plan> make_stand_in(const Plan& plan, const Grant& grant, const Choice& chosen,
                                     kilnStandIn_t allowed, std::string& why_not) {
   const bool quick = allowed == KILN_STAND_IN_QUICK;
-  std::optional<StandIn> found = stand_in(plan.problem(), plan.device().description(), terms);
+  std::optional<StandIn> found = stand_in(plan.problem(), plan.device().description(), grant);
   why_not = !found  ? cat("a ", command_of(plan.problem()),
                           " plan of this kind has one kernel, and nothing else to run meanwhile")
             : quick ? slow_because(*found, chosen)
                     : "";
   if (!why_not.empty()) return nullptr;
-  FinalizeOptions options{{found->choice.proposal.first().kernel.engine, terms.workspace},
+  FinalizeOptions options{{found->choice.proposal.first().kernel.engine, grant.workspace},
                           quick ? Caching::cached : Caching::use,
                           std::move(found->choice)};
   auto out = std::make_unique<Plan>(plan.shared_device(), plan.problem());
@@ -49,7 +49,7 @@ std::unique_ptr<Plan> make_stand_in(const Plan& plan, const Terms& terms, const 
       BackgroundFinalization::start_unattended(std::move(out), std::move(options));
     } else {
       log::info(cat("no stand-in for ",
-                    plan_line(plan.problem(), plan.device().description(), terms), ": ",
+                    plan_line(plan.problem(), plan.device().description(), grant), ": ",
                     error.what()));
     }
     return nullptr;

@@ -225,14 +225,14 @@ void remember_winners(const std::vector<TunedKernel>& winners) {
   tuning.lock()->forget();
 }
 
-Choice choose_tuned(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+Choice choose_tuned(const Problem& problem, const DeviceDescription& device, const Grant& grant,
                     std::vector<EngineRefusal>& refusals) {
-  if (const auto tuned = find_winner(problem, device, terms.workspace)) {
-    Choice choice = choose(problem, device, terms, refusals, &tuned->winner);
+  if (const auto tuned = find_winner(problem, device, grant.workspace)) {
+    Choice choice = choose(problem, device, grant, refusals, &tuned->winner);
     if (!choice.tuned || tuned_text(choice.proposal, device.kind) == tuned->kernel_text)
       return choice;
   }
-  return choose(problem, device, terms, refusals, nullptr);
+  return choose(problem, device, grant, refusals, nullptr);
 }
 
 }  // namespace kiln

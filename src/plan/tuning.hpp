@@ -50,8 +50,8 @@ std::optional<TunedKernel> find_winner(const Problem& problem, const DeviceDescr
 void remember_winners(const std::vector<TunedKernel>& winners);
 
 // The winner's proposal if its kernel has the text that was measured, else the cost model's choice.
-// If the terms name an engine, only a winner of that engine counts. Throws as choose().
-Choice choose_tuned(const Problem& problem, const DeviceDescription& device, const Terms& terms,
+// If the grant names an engine, only a winner of that engine counts. Throws as choose().
+Choice choose_tuned(const Problem& problem, const DeviceDescription& device, const Grant& grant,
                     std::vector<EngineRefusal>& refusals);
 
 }  // namespace kiln

@@ -43,19 +43,19 @@ std::string written(const Step& step, kilnDeviceKind_t kind) {
 void print_row(const cli::ManifestEntry& entry, const DeviceDescription& device) {
   const double start = cpu_microseconds();
   std::vector<EngineRefusal> refusals;
-  const Choice choice = choose(entry.problem, device, entry.terms, refusals, nullptr);
+  const Choice choice = choose(entry.problem, device, entry.grant, refusals, nullptr);
   const double chosen = cpu_microseconds();
   const Proposal& proposal = choice.proposal;
   std::string text;
   for (const Step& step : proposal.steps) text += written(step, device.kind);
   const double text_end = cpu_microseconds();
-  const std::optional<StandIn> other = stand_in(entry.problem, device, entry.terms);
+  const std::optional<StandIn> other = stand_in(entry.problem, device, entry.grant);
   const double end = cpu_microseconds();
   const auto name = [](const Proposal& made) {
     return describe(name_of(made.first().kernel, made.first().launch));
   };
   std::printf("%.0f,%.0f,%.0f,\"%s%s %s\",\"%s\",%zu,%.9g,%zu,%s,\"%s\"\n", chosen - start,
-              text_end - chosen, end - text_end, flags_of(entry.terms).c_str(),
+              text_end - chosen, end - text_end, flags_of(entry.grant).c_str(),
               command_of(entry.problem), line_of(entry.problem).c_str(), name(proposal).c_str(),
               proposal.steps.size(), choice.seconds * 1e6, proposal.workspace,
               cache::hash64_hex(std::as_bytes(std::span(text))).c_str(),

@@ -40,7 +40,7 @@ const std::vector<std::string> written{
 
 std::string canonical(const std::string& line, const DeviceDescription& device) {
   const cli::ReadLine read = cli::read_one(line, {});
-  return plan_line(read.problem, device, read.terms);
+  return plan_line(read.problem, device, read.grant);
 }
 
 std::string lines_of(const std::vector<std::string>& lines) {
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_printed_line_is_canonical_and_says_all) {
       const cli::ReadLine asked = cli::read_one(line, {}), again = cli::read_one(printed, {});
       BOOST_TEST_CONTEXT(printed) {
         BOOST_TEST((again.problem == asked.problem));
-        BOOST_TEST((again.terms == asked.terms));
+        BOOST_TEST((again.grant == asked.grant));
         BOOST_TEST_REQUIRE(again.chips.size() == 1u);
         if (device.kind == KILN_DEVICE_HOST) continue;
         const DeviceDescription read = known_architecture(again.chips[0]);
@@ -263,8 +263,8 @@ BOOST_AUTO_TEST_CASE(words_win_over_an_objects_fields) {
       R"("dt":"f32","time_ms":{"median":1}})",
       {});
   BOOST_TEST(line.chips == std::vector<std::string>{"h100"});
-  BOOST_TEST(line.terms.workspace == 64u);
-  BOOST_TEST(line.terms.only_engine == "direct");
+  BOOST_TEST(line.grant.workspace == 64u);
+  BOOST_TEST(line.grant.only_engine == "direct");
   BOOST_TEST((operands_of(line.problem)[0].type == KILN_DATA_HALF));
 }
 

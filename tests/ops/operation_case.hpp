@@ -75,7 +75,7 @@ struct OperationCase : OperationData {
   }
 
   HostTensor run_plan(const std::string& engine = {}) const {
-    return run_plan(FinalizeOptions{.terms = {.only_engine = engine}});
+    return run_plan(FinalizeOptions{.grant = {.only_engine = engine}});
   }
   HostTensor run_plan(const FinalizeOptions& options) const;
 

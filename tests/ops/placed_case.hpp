@@ -11,7 +11,7 @@ inline HostTensor run_shifted(const OperationCase& item, std::size_t shift,
                               const std::string& engine = {}) {
   const std::shared_ptr<Device> on = device();
   Plan plan(on, item.problem);
-  plan.finalize({.terms = {.only_engine = engine}});
+  plan.finalize({.grant = {.only_engine = engine}});
   const std::size_t skipped = shift * size_of(item.result().operand.type);
   std::vector<std::unique_ptr<DeviceBuffer>> buffers;
   std::vector<void*> operands;
@@ -35,7 +35,7 @@ inline HostTensor run_wide(const OperationCase& item, const Problem& wide,
                            const std::string& engine = {}) {
   const std::shared_ptr<Device> on = device();
   Plan plan(on, wide);
-  plan.finalize({.terms = {.only_engine = engine}});
+  plan.finalize({.grant = {.only_engine = engine}});
   const std::vector<Operand> far = operands_of(wide);
   std::vector<void*> operands;
   const auto each = [&](std::size_t i, const auto& copy) {

@@ -125,7 +125,7 @@ cli::RunResult run(const Item& item, const Question& question,
   try {
     const cli::ReadLine line = cli::read_one(item.text, {.own = question.operation.get()});
     cli::RunSettings settings = question.settings;
-    settings.finalize.terms = line.terms;
+    settings.finalize.grant = line.grant;
     return cli::run_problem(device, line.problem, settings);
   } catch (const Error& error) {
     cli::RunResult refused;

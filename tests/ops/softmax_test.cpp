@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(in_place_and_empty) {
       OperationCase item = forward_case(t, t);
       item.fill_uniform(1);
       Plan plan(on, item.problem);
-      plan.finalize({.terms = {.only_engine = engine}});
+      plan.finalize({.grant = {.only_engine = engine}});
       const DeviceBuffer buffer(*on, item["x"].bytes());
       void* const operands[] = {buffer.address(), buffer.address()};
       plan.execute(operands, {}, nullptr);

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
 // However large the batch is: chunks that are alike are counted, and there are not too many.
 BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
   const DeviceDescription device = known_architecture("h200");
-  const Terms terms{.workspace = most_workspace};
+  const Grant grant{.workspace = most_workspace};
   struct Cost {
     int answers = 0, steps = 0;
     std::size_t bytes = 0;
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
     const Effort before = effort_so_far();
     const std::size_t bytes = test::allocated_bytes();
     try {
-      BOOST_TEST(Chooser(device).estimate(problem, terms).seconds > 0);
+      BOOST_TEST(Chooser(device).estimate(problem, grant).seconds > 0);
     } catch (const Error& error) {
       BOOST_TEST(error.status() == KILN_STATUS_NOT_SUPPORTED);
       cost.refused = true;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
     cost.bytes = test::allocated_bytes() - bytes;
     std::vector<EngineRefusal> refusals;
     if (!cost.refused)
-      cost.steps = static_cast<int>(choose(problem, device, terms, refusals).steps.size());
+      cost.steps = static_cast<int>(choose(problem, device, grant, refusals).steps.size());
     return cost;
   };
   int in_chunks = 0, many_chunks = 0, taken = 0;

@@ -183,12 +183,12 @@ BOOST_AUTO_TEST_CASE(steps_and_workspace) {
   alone.finalize(options);
   BOOST_TEST(alone.steps().size() == 1u);
   BOOST_TEST(alone.workspace_bytes() == 0u);
-  options.terms.workspace = 64;  // too little
+  options.grant.workspace = 64;  // too little
   Plan tight(large, sum);
   tight.finalize(options);
   BOOST_TEST(tight.workspace_bytes() == 0u);
 
-  options.terms.workspace = most_workspace;
+  options.grant.workspace = most_workspace;
   Plan plan(large, sum);
   plan.finalize(options);
   BOOST_TEST_REQUIRE(plan.steps().size() == 2u);

@@ -30,12 +30,12 @@ BOOST_AUTO_TEST_CASE(every_convolution_has_one) {
         for (const Problem& problem : {Problem(make_convolution(o.spec, o.x, o.w, o.y)),
                                        Problem(make_convolution_dgrad(o.spec, o.w, o.y, o.x)),
                                        Problem(make_convolution_wgrad(o.spec, o.x, o.y, o.w))})
-          for (const Terms& terms :
-               {Terms{}, Terms{.only_engine = "implicit_gemm_mma", .workspace = most_workspace}}) {
-            const std::optional<StandIn> found = stand_in(problem, device, terms);
+          for (const Grant& grant :
+               {Grant{}, Grant{.only_engine = "implicit_gemm_mma", .workspace = most_workspace}}) {
+            const std::optional<StandIn> found = stand_in(problem, device, grant);
             BOOST_TEST_REQUIRE(found.has_value(), text_of(problem));
             BOOST_TEST(found->choice.seconds > 0);
-            BOOST_TEST(found->choice.proposal.workspace <= terms.workspace);
+            BOOST_TEST(found->choice.proposal.workspace <= grant.workspace);
             BOOST_TEST(!found->choice.tuned);
           }
       }

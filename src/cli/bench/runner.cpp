@@ -87,7 +87,7 @@ std::optional<Contestant> Runner::kiln(const Case& item, std::size_t workspace) 
   const std::string role = workspace > 0 ? "kiln workspace" : "kiln";
   const auto plan = std::make_shared<Plan>(device_, item.problem);
   FinalizeOptions options;
-  options.terms.workspace = workspace;
+  options.grant.workspace = workspace;
   try {
     plan->finalize(options);
   } catch (const Error& error) {

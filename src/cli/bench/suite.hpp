@@ -24,7 +24,7 @@ struct Case {
   Problem problem;
   Scalars scalars;
   bool latency = false;  // host time of planning and executing, instead of the device's time
-  Terms terms{};         // of `kiln tune`, for plans granted as much
+  Grant grant{};         // of `kiln tune`, for plans granted as much
 };
 
 // What to measure. An empty list stands for the suite's own choice.

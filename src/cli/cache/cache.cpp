@@ -207,8 +207,8 @@ AskedKernel kernel_of_problem(const std::string& problem, const std::string& arc
   const ReadLine line = read_one(problem, {});
   const DeviceDescription device = chip_of(line.chips, arch);
   std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose_tuned(line.problem, device, line.terms, refusals).proposal;
-  return {plan_line(line.problem, device, line.terms), device.arch, proposal.first().kernel.engine,
+  const Proposal proposal = choose_tuned(line.problem, device, line.grant, refusals).proposal;
+  return {plan_line(line.problem, device, line.grant), device.arch, proposal.first().kernel.engine,
           kernel_text(proposal.first().kernel, device.kind, device.arch)};
 }
 

@@ -23,7 +23,7 @@ Manifest parse_manifest(const std::string& name, const std::string& lines,
           for (const std::string& chip : line.chips) devices.push_back(architecture_of(chip));
         manifest.entries.push_back({place, std::move(line.problem), std::move(line.name),
                                     std::move(line.chips), std::move(devices),
-                                    std::move(line.terms)});
+                                    std::move(line.grant)});
       }
     } catch (const Error& error) {
       constexpr std::size_t most = 300;

@@ -27,7 +27,7 @@ struct ManifestEntry {
   std::string name;                        // n"..." of the line
   std::vector<std::string> chips;          // words of --arch
   std::vector<DeviceDescription> devices;  // of these words; empty with other_devices
-  Terms terms;
+  Grant grant;
 };
 
 struct Manifest {

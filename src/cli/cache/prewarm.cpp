@@ -134,13 +134,13 @@ Work work_of(const Options& options, Counts& counts) {
       throw UsageError(
           cat("no --arch and no --device, and ", entry.place, " names no architecture"));
     for (const DeviceDescription& device : devices) {
-      const std::string label = plan_line(entry.problem, device, entry.terms);
+      const std::string label = plan_line(entry.problem, device, entry.grant);
       try {
         std::vector<EngineRefusal> refusals;
-        Choice choice = choose_tuned(entry.problem, device, entry.terms, refusals);
+        Choice choice = choose_tuned(entry.problem, device, entry.grant, refusals);
         if (choice.tuned)
           work.winners.insert(
-              tuning_line(*find_winner(entry.problem, device, entry.terms.workspace)));
+              tuning_line(*find_winner(entry.problem, device, entry.grant.workspace)));
         if (told.insert(label).second) work.problems.push_back(label);
         const auto add = [&](KernelSpec& kernel) {
           if (seen.insert(cat(device.arch, "\n", generate_source(kernel, device.kind))).second)

@@ -13,11 +13,11 @@
 
 namespace kiln::cli {
 
-void add_terms_options(Command app, Terms& terms) {
-  app.add_option("--workspace", terms.workspace,
+void add_grant_options(Command app, Grant& grant) {
+  app.add_option("--workspace", grant.workspace,
                  "Bytes of device memory that kernels may use as workspace")
       .show_default();
-  app.add_option("--engine", terms.only_engine, "Use this engine alone")
+  app.add_option("--engine", grant.only_engine, "Use this engine alone")
       .replace([](const std::string& given) { return std::string(engine_name(given)); });
 }
 

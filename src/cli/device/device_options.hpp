@@ -13,7 +13,7 @@ namespace kiln::cli {
 class Command;  // cli/options.hpp
 
 // Adds --workspace and --engine. An engine's former name is replaced by its present one.
-void add_terms_options(Command app, Terms& terms);
+void add_grant_options(Command app, Grant& grant);
 
 // Throws UsageError if no engine has that name. "" stands for every engine and passes.
 void check_engine(const std::string& name);

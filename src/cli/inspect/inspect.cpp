@@ -24,7 +24,7 @@ namespace {
 struct Options {
   std::unique_ptr<Operation> operation;
   std::string line, stage = "spec", output, sources;
-  Terms terms;
+  Grant grant;
   std::size_t step = 0;
   std::string architectures;                 // separated by ','
   std::pair<std::string, std::string> diff;  // empty: none
@@ -44,7 +44,7 @@ ReadLine read(const Options& options, const std::string& line) {
   defaults.own = options.operation.get();
   defaults.types = {options.operation->type};
   defaults.layouts = {options.operation->layout};
-  defaults.terms = options.terms;
+  defaults.grant = options.grant;
   return read_one(line, defaults);
 }
 
@@ -52,7 +52,7 @@ ReadLine read(const Options& options, const std::string& line) {
 std::string text_of(const Options& options, const std::string& line, const std::string& arch) {
   const ReadLine asked = read(options, line);
   std::string text = stage_text(options.stage, asked.problem, chip_of(asked.chips, arch),
-                                asked.terms, options.step, options.json);
+                                asked.grant, options.step, options.json);
   if (options.stage != "cubin" && !text.ends_with('\n')) text += '\n';
   return text;
 }
@@ -103,7 +103,7 @@ std::string sources(const Options& options) {
     throw UsageError("--sources takes a PROBLEM, at most one --arch, and no --diff");
   const ReadLine asked = read(options, options.line);
   return write_sources(options.sources, asked.problem,
-                       chip_of(asked.chips, given.empty() ? "" : given.front()), asked.terms);
+                       chip_of(asked.chips, given.empty() ? "" : given.front()), asked.grant);
 }
 
 // Whether what is written there, or with "" to standard output, is shown on a terminal.
@@ -114,7 +114,7 @@ bool writes_to_terminal(const std::string& path) {
 }
 
 int run(const Options& options) {
-  check_engine(options.terms.only_engine);
+  check_engine(options.grant.only_engine);
   if (options.json && options.stage == "cubin")
     throw UsageError(
         "a cubin is not for JSON; expected --emit cubin without --json, or another stage");
@@ -168,7 +168,7 @@ void add_inspect_command(Command app, Run& run_command) {
   command.add_flag(
       "--json", options->json,
       "One object a line: the spec, the candidates, the refusals, and what --emit names");
-  add_terms_options(command, options->terms);
+  add_grant_options(command, options->grant);
   command.add_option("--step", options->step, "Which of the plan's kernels, from 0");
   command.add_option("-o", options->output, "Write there instead of to standard output")
       .type_name("FILE");

@@ -36,12 +36,12 @@ const Step& step_of(const Proposal& proposal, std::size_t number) {
   return proposal.steps[number];
 }
 
-ordered_json spec_of(const Problem& problem, const Terms& terms, const Choice& choice,
+ordered_json spec_of(const Problem& problem, const Grant& grant, const Choice& choice,
                      const Step& step, const DeviceDescription& device) {
   const KernelSpec& kernel = step.kernel;
   const LaunchShape& shape = step.launch.shape;
   const KernelText text = kernel_text(kernel, device.kind, device.arch);
-  ordered_json spec{{"problem", plan_line(problem, device, terms)},
+  ordered_json spec{{"problem", plan_line(problem, device, grant)},
                     {"architecture", device.arch},
                     {"engine", kernel.engine},
                     {"tile", kernel.tile},
@@ -156,10 +156,10 @@ const std::vector<std::string> stage_names{"spec",  "candidates", "source",   "p
                                            "cubin", "sass",       "resources"};
 
 std::string stage_text(const std::string& stage, const Problem& problem,
-                       const DeviceDescription& device, const Terms& terms, std::size_t number,
+                       const DeviceDescription& device, const Grant& grant, std::size_t number,
                        bool as_json) {
   std::vector<EngineRefusal> refusals;
-  const Choice choice = choose_tuned(problem, device, terms, refusals);
+  const Choice choice = choose_tuned(problem, device, grant, refusals);
   const Step& step = step_of(choice.proposal, number);
   if (device.kind == KILN_DEVICE_HOST &&
       (stage == "ptx" || stage == "sass" || stage == "resources")) {
@@ -169,8 +169,8 @@ std::string stage_text(const std::string& stage, const Problem& problem,
   }
   ordered_json json;
   if (as_json || stage == "spec" || stage == "candidates") {
-    json = spec_of(problem, terms, choice, step, device);
-    const ordered_json candidates = candidates_of(problem, device, terms.workspace, choice);
+    json = spec_of(problem, grant, choice, step, device);
+    const ordered_json candidates = candidates_of(problem, device, grant.workspace, choice);
     if (!as_json)
       return stage == "spec"
                  ? print_spec(json, candidates)
@@ -186,7 +186,7 @@ std::string stage_text(const std::string& stage, const Problem& problem,
   };
   if (stage == "source") return answer(generate_source(step.kernel, device.kind));
   const auto image = make_image(step.kernel, device.kind, device.arch, Caching::use, [&] {
-                       return plan_line(problem, device, terms);
+                       return plan_line(problem, device, grant);
                      }).image;
   if (stage == "ptx") return answer(image->ptx);
   if (stage == "sass") return answer(disassemble(image->binary));
@@ -200,9 +200,9 @@ std::string stage_text(const std::string& stage, const Problem& problem,
 }
 
 std::string write_sources(const std::string& folder, const Problem& problem,
-                          const DeviceDescription& device, const Terms& terms) {
+                          const DeviceDescription& device, const Grant& grant) {
   std::vector<EngineRefusal> refusals;
-  const Proposal proposal = choose_tuned(problem, device, terms, refusals).proposal;
+  const Proposal proposal = choose_tuned(problem, device, grant, refusals).proposal;
   std::vector<SourceFile> sources;
   for (const Step& step : proposal.steps)
     for (SourceFile& more : source_files(step.kernel, device.kind))

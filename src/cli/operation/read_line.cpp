@@ -188,15 +188,15 @@ std::vector<ReadLine> problems_of(const Outer& outer, const LineDefaults& defaul
       own->type = type;
       own->layout = layout;
       const Inner inner = inner_of(*own, words);
-      Terms terms = defaults.terms;
+      Grant grant = defaults.grant;
       if (const std::string& engine = inner.engine.empty() ? outer.engine : inner.engine;
           !engine.empty())
-        terms.only_engine = known_engine(engine);
+        grant.only_engine = known_engine(engine);
       if (inner.workspace != Inner::no_workspace)
-        terms.workspace = inner.workspace;
+        grant.workspace = inner.workspace;
       else if (outer.workspace)
-        terms.workspace = *outer.workspace;
-      terms.workspace = std::min(terms.workspace, most_workspace);
+        grant.workspace = *outer.workspace;
+      grant.workspace = std::min(grant.workspace, most_workspace);
       std::vector<std::string> chips = outer.chips;
       if (!inner.chips.empty()) {
         chips.clear();
@@ -212,7 +212,7 @@ std::vector<ReadLine> problems_of(const Outer& outer, const LineDefaults& defaul
                                ? outer.words
                                : inner.problem);
       for (const std::string& problem : problems)
-        lines.push_back({own->make(problem), own->name_in(problem), terms, chips});
+        lines.push_back({own->make(problem), own->name_in(problem), grant, chips});
     }
   }
   return lines;

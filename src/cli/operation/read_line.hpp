@@ -18,14 +18,14 @@ struct LineDefaults {
   // The operation of lines without a command; its flags hold for these and for lines of its own
   // command. Null: conv, with its flags' defaults.
   const Operation* own = nullptr;
-  Terms terms{};
+  Grant grant{};
 };
 
 // One problem with everything that decides its kernel.
 struct ReadLine {
   Problem problem;
   std::string name;                // n"..." of the line
-  Terms terms;                     // of the line, else those of the defaults; workspace is clipped
+  Grant grant;                     // of the line, else those of the defaults; workspace is clipped
   std::vector<std::string> chips;  // words of --arch; empty: the line names none
 };
 

@@ -202,7 +202,7 @@ RunResult run_problem(const std::shared_ptr<Device>& device, const Problem& prob
                       const RunSettings& settings) {
   RunResult result;
   result.command = command_of(problem);
-  result.problem = plan_words(problem, device->description(), settings.finalize.terms);
+  result.problem = plan_words(problem, device->description(), settings.finalize.grant);
   result.work = work_of(problem, settings.scalars.beta != 0);
   try {
     Plan plan(device, problem);

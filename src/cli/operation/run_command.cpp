@@ -65,12 +65,12 @@ std::vector<std::pair<Item, RunResult>> run_item(const Item& item, const Options
   defaults.own = options.operation.get();
   defaults.types = {options.operation->type};
   defaults.layouts = {options.operation->layout};
-  defaults.terms = options.settings.finalize.terms;
+  defaults.grant = options.settings.finalize.grant;
   try {
     const std::vector<ReadLine> lines = read_line(item.text, defaults);
     for (const ReadLine& line : lines) {
       RunSettings settings = options.settings;
-      settings.finalize.terms = line.terms;
+      settings.finalize.grant = line.grant;
       RunResult result =
           run_problem(device_of_line(line, options, devices), line.problem, settings);
       result.name = line.name;
@@ -125,7 +125,7 @@ void print(const Item& item, const RunResult& result, const Options& options) {
 }
 
 int run(const Options& options) {
-  check_engine(options.settings.finalize.terms.only_engine);
+  check_engine(options.settings.finalize.grant.only_engine);
   const std::vector<Item> items = items_of(options);
   if (items.empty())
     fail(KILN_STATUS_EXECUTION_FAILED, options.batch, " has no problem; nothing is run");
@@ -198,7 +198,7 @@ void add_run_command(Command app, Run& run_command, std::unique_ptr<Operation> o
   command.add_option("--repeat", settings.repeat, "Timed executions; the median is printed")
       .range(1, 1000000)
       .show_default();
-  add_terms_options(command, settings.finalize.terms);
+  add_grant_options(command, settings.finalize.grant);
   command.add_flag(
       "--no-cache", [options] { options->settings.finalize.caching = Caching::bypass; },
       "Compile anew; neither read nor write a cache");

@@ -49,7 +49,7 @@ void add_lines(const Manifest& manifest, Asked& asked) {
   for (const ManifestEntry& entry : manifest.entries) {
     bench::Case item;
     item.problem = entry.problem;
-    item.terms = entry.terms;
+    item.grant = entry.grant;
     asked.cases.push_back(std::move(item));
     asked.chips.insert(asked.chips.end(), entry.chips.begin(), entry.chips.end());
   }
@@ -59,7 +59,7 @@ void add_lines(const Manifest& manifest, Asked& asked) {
 Asked cases_of(const Options& options) {
   ManifestDefaults defaults;
   defaults.batches = options.selection.batches;
-  defaults.terms.workspace = std::min(options.workspace, most_workspace);
+  defaults.grant.workspace = std::min(options.workspace, most_workspace);
   defaults.other_devices = true;
   if (!options.selection.types.empty()) defaults.types = options.selection.types;
   if (!options.selection.layouts.empty()) defaults.layouts = options.selection.layouts;
@@ -70,12 +70,12 @@ Asked cases_of(const Options& options) {
   if (!options.batch.empty()) add_lines(read_manifest(options.batch, defaults), all);
   if (!options.selection.suites.empty())
     for (bench::Case& item : bench::cases_of(options.selection)) {
-      item.terms = defaults.terms;
+      item.grant = defaults.grant;
       all.cases.push_back(std::move(item));
     }
   std::set<std::string> seen;
   for (bench::Case& item : all.cases)
-    if (seen.insert(flags_of(item.terms) + kiln::text_of(item.problem)).second)
+    if (seen.insert(flags_of(item.grant) + kiln::text_of(item.problem)).second)
       asked.cases.push_back(std::move(item));
   asked.chips = std::move(all.chips);
   return asked;
@@ -114,7 +114,7 @@ int run(const Options& options) {
     Progress progress(static_cast<int>(cases.size()));
     for (const bench::Case& item : cases) {
       if (options.time_limit > 0 && seconds() > options.time_limit) break;
-      const std::string job = plan_line(item.problem, device->description(), item.terms);
+      const std::string job = plan_line(item.problem, device->description(), item.grant);
       progress.begin(job);
       outcomes.push_back(tuner.run(item));
       failures += !outcomes.back().failure.empty();

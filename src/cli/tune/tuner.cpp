@@ -33,9 +33,9 @@ void compile(const bench::Case& item, const std::vector<const Option*>& options,
         const Proposal& proposal = options[i]->choice.proposal;
         const auto make = [&](const Step& step) {
           make_image(step.kernel, device.kind, device.arch, Caching::use, [&] {
-            Terms terms = item.terms;
-            terms.only_engine = options[i]->name.engine;
-            return plan_line(item.problem, device, terms);
+            Grant grant = item.grant;
+            grant.only_engine = options[i]->name.engine;
+            return plan_line(item.problem, device, grant);
           });
         };
         for (const Step& step : proposal.steps) make(step);
@@ -84,11 +84,11 @@ void Tuner::flush() {
 Outcome Tuner::run(const bench::Case& item) {
   Outcome outcome;
   const DeviceDescription& device = device_->description();
-  outcome.problem = plan_line(item.problem, device, item.terms);
+  outcome.problem = plan_line(item.problem, device, item.grant);
   try {
-    std::vector<Option> options = all_candidates(item.problem, device, item.terms.workspace);
+    std::vector<Option> options = all_candidates(item.problem, device, item.grant.workspace);
     std::vector<std::string> engines = settings_.engines;
-    if (!item.terms.only_engine.empty()) engines = {item.terms.only_engine};
+    if (!item.grant.only_engine.empty()) engines = {item.grant.only_engine};
     std::erase_if(options, [&](const Option& option) {
       if (engines.empty()) return option.only_by_name;
       return std::ranges::find(engines, option.name.engine) == engines.end();
@@ -96,7 +96,7 @@ Outcome Tuner::run(const bench::Case& item) {
     if (options.empty()) fail(KILN_STATUS_NOT_SUPPORTED, "no candidate of ", join(engines, ", "));
     std::vector<EngineRefusal> refusals;
     const Proposal chosen =
-        choose(item.problem, device, {.workspace = item.terms.workspace}, refusals);
+        choose(item.problem, device, {.workspace = item.grant.workspace}, refusals);
     const Winner model = name_of(chosen.first().kernel, chosen.first().launch);
     for (const Option& option : options)
       outcome.attempts.push_back(
@@ -171,7 +171,7 @@ void Tuner::measure_all(const bench::Case& item, std::vector<Option>& options, O
   }
   const Option& fastest_option =
       options[static_cast<std::size_t>(winner - outcome.attempts.data())];
-  remember_winners({tuned_kernel(item.problem, device_->description(), item.terms.workspace,
+  remember_winners({tuned_kernel(item.problem, device_->description(), item.grant.workspace,
                                  fastest_option, winner->times->median)});
   outcome.kept = true;
 }

@@ -141,13 +141,13 @@ ChunkChoices::Known& ChunkChoices::known(const RelayoutChunk& chunk) {
   });
   if (found != known_.end()) return *found;
   known_.push_back(
-      {chunk.images, chunk.rows, inner_.estimate(part_of(problem_, cut_, chunk), terms_)});
+      {chunk.images, chunk.rows, inner_.estimate(part_of(problem_, cut_, chunk), grant_)});
   return known_.back();
 }
 
 const Proposal& ChunkChoices::proposal(const RelayoutChunk& chunk) {
   Known& own = known(chunk);
-  if (!own.proposal) own.proposal = inner_.choose(part_of(problem_, cut_, chunk), terms_);
+  if (!own.proposal) own.proposal = inner_.choose(part_of(problem_, cut_, chunk), grant_);
   return *own.proposal;
 }
 

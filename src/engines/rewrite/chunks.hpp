@@ -70,7 +70,7 @@ class ChunkChoices {
   // only: the name of the only engine to ask; "": all.
   ChunkChoices(const ConvolutionProblem& problem, const RelayoutCut& cut, std::size_t workspace,
                const InnerChoice& inner, std::string only = {})
-      : problem_(problem), cut_(cut), terms_{std::move(only), workspace}, inner_(inner) {}
+      : problem_(problem), cut_(cut), grant_{std::move(only), workspace}, inner_(inner) {}
 
   double seconds(const RelayoutChunk& chunk) { return estimate(chunk).seconds; }
   std::size_t workspace(const RelayoutChunk& chunk) { return estimate(chunk).workspace; }
@@ -87,7 +87,7 @@ class ChunkChoices {
 
   ConvolutionProblem problem_;
   RelayoutCut cut_;
-  Terms terms_;
+  Grant grant_;
   const InnerChoice& inner_;
   std::vector<Known> known_{};
 };

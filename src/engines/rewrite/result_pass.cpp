@@ -74,9 +74,9 @@ std::variant<std::vector<Candidate>, Refusal> ResultPass::candidates(
   const Parts parts(problem);
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < grants.size(); ++i) {
-    const Terms terms{.workspace = grants[i]};
-    const ChoiceEstimate first = inner.estimate(parts.convolution, terms),
-                         second = inner.estimate(parts.pass, terms);
+    const Grant grant{.workspace = grants[i]};
+    const ChoiceEstimate first = inner.estimate(parts.convolution, grant),
+                         second = inner.estimate(parts.pass, grant);
     Candidate candidate;
     candidate.kernel = static_cast<int>(i);
     candidate.seconds = first.seconds + second.seconds;
@@ -90,9 +90,9 @@ std::variant<std::vector<Candidate>, Refusal> ResultPass::candidates(
 Proposal ResultPass::make(const ConvolutionProblem& problem, const InnerChoice& inner,
                           const Candidate& candidate) const {
   const Parts parts(problem);
-  const Terms terms{.workspace = grants[static_cast<std::size_t>(candidate.kernel)]};
-  const Proposal first = inner.choose(parts.convolution, terms),
-                 second = inner.choose(parts.pass, terms);
+  const Grant grant{.workspace = grants[static_cast<std::size_t>(candidate.kernel)]};
+  const Proposal first = inner.choose(parts.convolution, grant),
+                 second = inner.choose(parts.pass, grant);
   const std::string tile = cat(first.first().kernel.engine, " ", first.first().kernel.tile, "; ",
                                what(), " by a pass over the result, ", second.first().kernel.tile);
   std::vector<Step> steps;

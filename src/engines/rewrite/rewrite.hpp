@@ -12,8 +12,8 @@
 #include "codegen/kernel_spec.hpp"
 #include "device/device.hpp"
 #include "engines/engine.hpp"
+#include "engines/grant.hpp"
 #include "engines/method.hpp"
-#include "engines/terms.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -38,10 +38,10 @@ class InnerChoice {
   const DeviceDescription& device() const { return device_; }
 
   // What would be chosen, and its proposal. Both throw NOT_SUPPORTED if nothing takes the problem.
-  virtual ChoiceEstimate estimate(const Problem& problem, const Terms& terms) const = 0;
-  virtual Proposal choose(const Problem& problem, const Terms& terms) const = 0;
-  // Why the only engine of the terms refuses the problem, whatever the workspace.
-  virtual Refusal refusal(const Problem& problem, const Terms& terms) const = 0;
+  virtual ChoiceEstimate estimate(const Problem& problem, const Grant& grant) const = 0;
+  virtual Proposal choose(const Problem& problem, const Grant& grant) const = 0;
+  // Why the only engine of the grant refuses the problem, whatever the workspace.
+  virtual Refusal refusal(const Problem& problem, const Grant& grant) const = 0;
   // The candidate with the least estimate for the first and largest chunk of a filter gradient's
   // images, of an engine that takes the last and smallest one too. None if there is none whose sums
   // can be continued and fit into the workspace.

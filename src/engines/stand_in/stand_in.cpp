@@ -20,10 +20,10 @@ constexpr const char* for_every_shape[] = {"stand_in_dense",  "stand_in_wgrad_de
                                            "stand_in_direct", "stand_in_wgrad_direct"};
 
 std::optional<Choice> by_engine(const char* engine, const Problem& problem,
-                                const DeviceDescription& device, const Terms& terms) {
+                                const DeviceDescription& device, const Grant& grant) {
   std::vector<EngineRefusal> refusals;
   try {
-    return choose(problem, device, {engine, terms.workspace}, refusals, nullptr);
+    return choose(problem, device, {engine, grant.workspace}, refusals, nullptr);
   } catch (const Error& error) {
     if (error.status() != KILN_STATUS_NOT_SUPPORTED) throw;
     return std::nullopt;
@@ -33,17 +33,17 @@ std::optional<Choice> by_engine(const char* engine, const Problem& problem,
 }  // namespace
 
 std::optional<StandIn> stand_in(const Problem& problem, const DeviceDescription& device,
-                                const Terms& terms) {
+                                const Grant& grant) {
   std::optional<Choice> best;
   if (std::holds_alternative<ConvolutionProblem>(problem))
     for (const char* const engine : for_every_shape)
-      if (auto choice = by_engine(engine, problem, device, terms);
+      if (auto choice = by_engine(engine, problem, device, grant);
           choice && (!best || choice->seconds < best->seconds))
         best = std::move(choice);
   if (best) return StandIn{std::move(*best), true};
   const char* const engine = last_resort(problem);
   if (engine == nullptr) return std::nullopt;
-  if (auto choice = by_engine(engine, problem, device, terms))
+  if (auto choice = by_engine(engine, problem, device, grant))
     return StandIn{std::move(*choice), false};
   return std::nullopt;
 }

@@ -15,8 +15,8 @@ struct StandIn {
 };
 
 // The stand-in for a problem; none if the operation has no kernel that is ready sooner than the
-// chosen one. It uses no more workspace than granted; an engine named in `terms` is ignored.
+// chosen one. It uses no more workspace than granted; an engine named in `grant` is ignored.
 std::optional<StandIn> stand_in(const Problem& problem, const DeviceDescription& device,
-                                const Terms& terms);
+                                const Grant& grant);
 
 }  // namespace kiln

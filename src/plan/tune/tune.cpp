@@ -23,10 +23,10 @@ struct Entrant {
 // not finalized yet.
 std::vector<Entrant> entrants_of(const Plan& plan, const FinalizeOptions& options,
                                  const std::shared_ptr<Device>& device) {
-  const Terms& terms = options.terms;
+  const Grant& grant = options.grant;
   std::vector<Entrant> entrants;
-  for (Option& option : all_candidates(plan.problem(), device->description(), terms.workspace)) {
-    if (terms.only_engine.empty() ? option.only_by_name : option.name.engine != terms.only_engine)
+  for (Option& option : all_candidates(plan.problem(), device->description(), grant.workspace)) {
+    if (grant.only_engine.empty() ? option.only_by_name : option.name.engine != grant.only_engine)
       continue;
     if (entrants.size() == most_candidates) break;
     entrants.push_back({std::move(option), std::make_unique<Plan>(device, plan.problem())});
@@ -79,7 +79,7 @@ void tune_plan(Plan& plan, const FinalizeOptions& options, std::span<void* const
   own.choice->tuned = true;
   plan.finalize(own);
   try {
-    remember_winners({tuned_kernel(plan.problem(), device->description(), options.terms.workspace,
+    remember_winners({tuned_kernel(plan.problem(), device->description(), options.grant.workspace,
                                    winner->option, winning.milliseconds * 1e3)});
   } catch (const Error& error) {
     log::warn(error.what());

@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(by_a_pass_over_the_result) {
       const Scalars scalars = of.shortcut ? Scalars{.alpha = -2, .beta = 0.5} : Scalars{};
       const OperationCase item = uniform(problem, 5, scalars);
       const FinalizeOptions options{
-          .terms = {.only_engine = "gradient_pass", .workspace = workspace}};
+          .grant = {.only_engine = "gradient_pass", .workspace = workspace}};
       const WrittenResults results = run_all(item, options);
       BOOST_TEST(fault_of(item, results) == "");
       BOOST_TEST((run_all(item, options).bytes == results.bytes), "other bits the next time");
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_number) {
   item["norm_bias"].values = {-4, -4};
   item["norm_mean"].values = {1, 1};
   item["norm_deviation"].values = {0.5, 0.5};
-  const WrittenResults results = run_all(item, {.terms = {.only_engine = "gradient_pass"}});
+  const WrittenResults results = run_all(item, {.grant = {.only_engine = "gradient_pass"}});
   BOOST_TEST(fault_of(item, results) == "");
   BOOST_TEST(results.last().values == (std::vector<double>{0, 0, 0, 5, 3, 0, 0, 0}),
              boost::test_tools::per_element());
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(the_faster_way_is_chosen) {
   const auto chosen = [&](const Asked& asked, std::size_t workspace) {
     std::vector<EngineRefusal> refusals;
     const Proposal proposal =
-        choose(problem_of(asked), h100, Terms{.workspace = workspace}, refusals);
+        choose(problem_of(asked), h100, Grant{.workspace = workspace}, refusals);
     BOOST_TEST(proposal.workspace <= workspace);
     return cat(proposal.first().kernel.engine, " ", proposal.first().kernel.tile);
   };

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(by_a_pass_over_the_result) {
       const OperationCase item =
           uniform(with_moments(problem_in(of.line, of.arithmetic, of.layout, of.pass)), 5);
       const WrittenResults results =
-          run_all(item, {.terms = {.only_engine = "moments_pass", .workspace = workspace}});
+          run_all(item, {.grant = {.only_engine = "moments_pass", .workspace = workspace}});
       BOOST_TEST(fault_of(item, results) == "");
       if (std::get<ConvolutionProblem>(item.problem).batch == 0)
         for (const double moment : results["moments"].values) BOOST_TEST(moment == 0);
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(the_faster_way_is_chosen) {
   const auto chosen = [&](const ConvolutionProblem& problem, std::size_t workspace) {
     std::vector<EngineRefusal> refusals;
     const Proposal proposal =
-        choose(with_moments(problem), h100, Terms{.workspace = workspace}, refusals);
+        choose(with_moments(problem), h100, Grant{.workspace = workspace}, refusals);
     BOOST_TEST(proposal.workspace <= workspace);
     return cat(proposal.first().kernel.engine, " ", proposal.first().kernel.tile);
   };

@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(one_kernel_at_once) {
   for (const OperationCase& item : items) {
     const std::uint64_t compiled = cache_counters().compiled;
     plans.push_back(std::make_unique<Plan>(device(), item.problem));
-    plans.back()->finalize({.terms = {.only_engine = direct.name()}});
+    plans.back()->finalize({.grant = {.only_engine = direct.name()}});
     if (plans.size() > 1) BOOST_TEST(cache_counters().compiled == compiled);
   }
   BOOST_TEST(&plans[0]->kernel() == &plans[1]->kernel());

@@ -46,7 +46,7 @@ void check(const OperationCase& item, std::size_t turn, std::size_t most = 3) {
 
 // By its name, with all the workspace that it may ask for.
 FinalizeOptions by_name() {
-  return {.terms = {.only_engine = engine.name(), .workspace = most_workspace}};
+  return {.grant = {.only_engine = engine.name(), .workspace = most_workspace}};
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void check_own(const OperationCase& item, std::size_t turn, std::size_t most = 2
 
 // Names the engine and grants all the workspace that it may need.
 FinalizeOptions by_name() {
-  return {.terms = {.only_engine = engine.name(), .workspace = most_workspace}};
+  return {.grant = {.only_engine = engine.name(), .workspace = most_workspace}};
 }
 
 }  // namespace

@@ -121,9 +121,9 @@ BOOST_AUTO_TEST_CASE(workspace) {
   if (!has_warpgroups()) return;
   const ConvolutionProblem problem = nchw("mb64ic64ih56oc64kh3ph1");
   const auto needed = [&](std::size_t granted) {
-    Terms terms{.only_engine = gathers.name(), .workspace = granted};
+    Grant grant{.only_engine = gathers.name(), .workspace = granted};
     std::vector<EngineRefusal> refusals;
-    return choose(problem, known_architecture("h200"), terms, refusals).workspace;
+    return choose(problem, known_architecture("h200"), grant, refusals).workspace;
   };
   static constexpr std::size_t least = 3284992;
   BOOST_CHECK_EXCEPTION(needed(0), Error, [](const Error& error) {

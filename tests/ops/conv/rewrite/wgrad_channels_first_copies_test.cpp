@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(random_numbers) {
   OperationCase item(nhwc("g12mb3ic12ih9iw11oc12kh7ph3"));
   item.scalars = {.alpha = 0.5, .beta = 0.75};
   item.fill_uniform(3);
-  FinalizeOptions options{.terms = {.only_engine = engine.name(), .workspace = most_workspace}};
+  FinalizeOptions options{.grant = {.only_engine = engine.name(), .workspace = most_workspace}};
   const std::string fault = item.fault(item.run_plan(options));
   BOOST_TEST(fault.empty(), fault);
 }

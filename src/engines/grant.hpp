@@ -1,4 +1,4 @@
-// What restricts a choice, and what names the chosen candidate.
+// What a caller grants a choice, and what names the chosen candidate.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace kiln {
 
-struct Terms {
+struct Grant {
   std::string only_engine{};  // name of the only engine or rewrite to ask; "": all
   std::size_t workspace = 0;  // bytes of workspace that the caller grants
-  friend bool operator==(const Terms&, const Terms&) = default;
+  friend bool operator==(const Grant&, const Grant&) = default;
 };
-// The terms as flags of `kiln`, each followed by a space: "--engine direct --workspace 4096 ".
-std::string flags_of(const Terms& terms);
+// As flags of `kiln`, each followed by a space: "--engine direct --workspace 4096 ".
+std::string flags_of(const Grant& grant);
 
 // The names of a candidate, such as the fastest one of a measurement.
 struct Winner {

@@ -1,12 +1,12 @@
-#include "engines/terms.hpp"
+#include "engines/grant.hpp"
 
 #include "core/text.hpp"
 
 namespace kiln {
 
-std::string flags_of(const Terms& terms) {
-  return cat(terms.only_engine.empty() ? "" : cat("--engine ", terms.only_engine, " "),
-             terms.workspace == 0 ? "" : cat("--workspace ", terms.workspace, " "));
+std::string flags_of(const Grant& grant) {
+  return cat(grant.only_engine.empty() ? "" : cat("--engine ", grant.only_engine, " "),
+             grant.workspace == 0 ? "" : cat("--workspace ", grant.workspace, " "));
 }
 
 Winner name_of(const KernelSpec& kernel, const LaunchSpec& launch) {
