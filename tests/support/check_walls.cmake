@@ -69,7 +69,7 @@ look(host "^engines/(conv|cost|local|normalization|pointwise|pooling|reduction|s
   "engines do not know the choice, rewrites and stand-ins")
 
 look(host "^engines/rewrite/" "engines/"
-  "^engines/(conv|cost|rewrite)/|^engines/(engine|method|terms)\\.hpp$"
+  "^engines/(conv|cost|rewrite)/|^engines/(engine|method|grant)\\.hpp$"
   "rewrites are given what chooses for their problems")
 
 if(found)
