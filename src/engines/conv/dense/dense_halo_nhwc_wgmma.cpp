@@ -97,12 +97,11 @@ Refusal refusal(const Seen& seen) {
   const Gather& gather = seen.gather;
   if (auto refused = dense_refusal(seen.problem, gather, seen.device)) return refused;
   if (auto refused = dense_results_refusal(seen.problem, gather)) return refused;
-  if (gather.phases.size() > 1)
-    return Refusal{"a data gradient with a stride; this engine takes stride 1"};
+  if (gather.phases.size() > 1) return "a data gradient with a stride; this engine takes stride 1";
   for (const std::int64_t stride : gather.stride)
-    if (stride != 1) return Refusal{cat("a stride is ", stride, "; expected 1")};
+    if (stride != 1) return cat("a stride is ", stride, "; expected 1");
   if (const Spatial& taps = gather.phases.front().taps; taps[1] * taps[2] == 1)
-    return Refusal{"the filter has one tap of a plane, so no input would be reused"};
+    return "the filter has one tap of a plane, so no input would be reused";
   if (const std::int64_t products = steps_of(gather) * line_channels(gather);
       products > most_products)
     return Refusal{cat("each output is a sum of ", products, " products; expected at most ",
@@ -163,7 +162,7 @@ LaunchSpec launch(const DensePatch& patch, const Seen& seen) {
 
 }  // namespace
 
-const Recipe<DensePatch> dense_halo_nhwc_wgmma = {
+constinit const Recipe<DensePatch> dense_halo_nhwc_wgmma = {
     .name = "dense_halo_nhwc_wgmma",
     .file = "conv/dense/dense_halo_nhwc_wgmma.cu",
     .refusal = [](const Seen& seen) { return refusal_turned(seen, refusal); },

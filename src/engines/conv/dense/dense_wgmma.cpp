@@ -199,7 +199,7 @@ void finish(Proposal& proposal, const DenseTile& tile, const Seen& seen) {
 }
 
 template <bool planar>
-Recipe<DenseTile> recipe(const char* name) {
+constexpr Recipe<DenseTile> recipe(const char* name) {
   return {
       .name = name,
       .file = "conv/dense/dense_wgmma.cu",
@@ -237,7 +237,7 @@ Recipe<DenseTile> recipe(const char* name) {
 
 }  // namespace
 
-const Recipe<DenseTile> dense_nhwc_wgmma = recipe<false>("dense_nhwc_wgmma");
-const Recipe<DenseTile> dense_nchw_wgmma = recipe<true>("dense_nchw_wgmma");
+constinit const Recipe<DenseTile> dense_nhwc_wgmma = recipe<false>("dense_nhwc_wgmma");
+constinit const Recipe<DenseTile> dense_nchw_wgmma = recipe<true>("dense_nchw_wgmma");
 
 }  // namespace kiln

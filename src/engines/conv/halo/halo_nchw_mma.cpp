@@ -71,7 +71,7 @@ std::vector<HaloMmaTile> lay(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<HaloMmaTile> halo_nchw_mma =
+constinit const Recipe<HaloMmaTile> halo_nchw_mma =
     halo_mma::recipe("halo_nchw_mma", "conv/halo/halo_nchw_mma.cu", refusal, lay);
 
 }  // namespace kiln

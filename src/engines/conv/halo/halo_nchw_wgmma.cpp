@@ -57,7 +57,7 @@ std::vector<HaloWgmmaTile> lay(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<HaloWgmmaTile> halo_nchw_wgmma =
+constinit const Recipe<HaloWgmmaTile> halo_nchw_wgmma =
     halo_wgmma::recipe("halo_nchw_wgmma", "conv/halo/halo_nchw_wgmma.cu", refusal, lay);
 
 }  // namespace kiln

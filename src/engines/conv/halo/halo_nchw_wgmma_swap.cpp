@@ -55,7 +55,7 @@ std::vector<HaloMmaTile> lay(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<HaloMmaTile> halo_nchw_wgmma_swap =
+constinit const Recipe<HaloMmaTile> halo_nchw_wgmma_swap =
     halo_mma::recipe("halo_nchw_wgmma_swap", "conv/halo/halo_nchw_wgmma_swap.cu", refusal, lay);
 
 }  // namespace kiln

@@ -61,7 +61,7 @@ std::vector<HaloMmaTile> lay(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<HaloMmaTile> halo_nhwc_mma =
+constinit const Recipe<HaloMmaTile> halo_nhwc_mma =
     halo_mma::recipe("halo_nhwc_mma", "conv/halo/halo_nhwc_mma.cu", refusal, lay);
 
 }  // namespace kiln

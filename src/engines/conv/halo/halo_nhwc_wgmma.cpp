@@ -47,7 +47,7 @@ std::vector<HaloWgmmaTile> lay(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<HaloWgmmaTile> halo_nhwc_wgmma =
+constinit const Recipe<HaloWgmmaTile> halo_nhwc_wgmma =
     halo_wgmma::recipe("halo_nhwc_wgmma", "conv/halo/halo_nhwc_wgmma.cu", refusal, lay);
 
 }  // namespace kiln

@@ -46,7 +46,7 @@ std::vector<HaloMmaTile> lay(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<HaloMmaTile> halo_nhwc_wgmma_swap =
+constinit const Recipe<HaloMmaTile> halo_nhwc_wgmma_swap =
     halo_mma::recipe("halo_nhwc_wgmma_swap", "conv/halo/halo_nhwc_wgmma_swap.cu", refusal, lay);
 
 }  // namespace kiln

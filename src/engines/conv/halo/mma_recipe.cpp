@@ -73,6 +73,21 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
   return work;
 }
 
+}  // namespace
+
+namespace halo_mma {
+
+void lay(std::vector<HaloMmaTile>& tiles, std::span<const HaloMmaShape> shapes, int tap_group,
+         const Seen& seen) {
+  const std::int64_t rows = seen.gather.phases.front().pixels[1];
+  for (const HaloMmaShape& shape : shapes) {
+    const auto tile = lay_halo_tile(shape, seen.gather, tap_group, seen.device);
+    if (!tile) continue;
+    const std::int64_t most_images = shape.n / (rows * tile->strip) + 2;
+    if (narrow_offsets(seen, shape.m, tile->chunk_channels(), most_images)) tiles.push_back(*tile);
+  }
+}
+
 TileCounts count(const HaloMmaTile& tile, const Seen& seen) {
   const std::int64_t strip_pixels = seen.gather.phases.front().pixels[1] * tile.strip;
   const std::int64_t of_pixels =
@@ -152,39 +167,8 @@ void write(KernelSpec& spec, const HaloMmaTile& tile, const Seen& seen) {
   divisor("DIV_STRIP", tile.strip, strip_pixels + 2 * shape.n);
 }
 
-}  // namespace
-
-namespace halo_mma {
-
-void lay(std::vector<HaloMmaTile>& tiles, std::span<const HaloMmaShape> shapes, int tap_group,
-         const Seen& seen) {
-  const std::int64_t rows = seen.gather.phases.front().pixels[1];
-  for (const HaloMmaShape& shape : shapes) {
-    const auto tile = lay_halo_tile(shape, seen.gather, tap_group, seen.device);
-    if (!tile) continue;
-    const std::int64_t most_images = shape.n / (rows * tile->strip) + 2;
-    if (narrow_offsets(seen, shape.m, tile->chunk_channels(), most_images)) tiles.push_back(*tile);
-  }
-}
-
-Recipe<HaloMmaTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
-                           std::vector<HaloMmaTile> lay(const Seen&)) {
-  return {
-      .name = name,
-      .file = file,
-      .refusal = refusal,
-      .lay = lay,
-      .no_tile = "the halo of no tile fits into shared memory, or offsets into 32 bits",
-      .count = count,
-      .offers = offers,
-      .describe = describe,
-      .threads = [](const HaloMmaTile& tile) { return tile.shape.threads(); },
-      .shared_memory =
-          [](const HaloMmaTile& tile, const Seen& seen) {
-            return tile.shared_memory(rows_innermost(seen.gather));
-          },
-      .write = write,
-  };
+std::uint32_t shared_memory(const HaloMmaTile& tile, const Seen& seen) {
+  return tile.shared_memory(rows_innermost(seen.gather));
 }
 
 }  // namespace halo_mma

@@ -41,6 +41,30 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
   return work;
 }
 
+}  // namespace
+
+namespace halo_wgmma {
+
+Refusal refusal(const Seen& seen) {
+  if (auto refused = warpgroup_refusal(seen.device)) return refused;
+  if (auto refused = matrices_refusal(seen.problem)) return refused;
+  if (auto refused = halo_refusal(seen)) return refused;
+  for (const int i : {1, 2})
+    if (seen.gather.stride[i] != 1)
+      return cat("a stride is ", seen.gather.stride[i], "; expected 1");
+  return {};
+}
+
+void lay(std::vector<HaloWgmmaTile>& tiles, std::span<const HaloWgmmaShape> shapes, int tap_group,
+         const Seen& seen) {
+  for (const HaloWgmmaShape& shape : shapes) {
+    const auto tile = lay_line_tile(shape, seen.gather, tap_group, seen.device);
+    if (!tile || tile->places() > limit32 / 2) continue;
+    const std::int64_t most_images = (shape.n + tile->halo_pixels) / tile->places() + 2;
+    if (narrow_offsets(seen, shape.m, tile->chunk_channels(), most_images)) tiles.push_back(*tile);
+  }
+}
+
 TileCounts count(const HaloWgmmaTile& tile, const Seen& seen) {
   const std::int64_t batch = seen.problem.batch;
   const std::int64_t of_pixels = tile.shape.strips > 0
@@ -113,48 +137,8 @@ void write(KernelSpec& spec, const HaloWgmmaTile& tile, const Seen& seen) {
   add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n);
 }
 
-}  // namespace
-
-namespace halo_wgmma {
-
-Refusal refusal(const Seen& seen) {
-  if (auto refused = warpgroup_refusal(seen.device)) return refused;
-  if (auto refused = matrices_refusal(seen.problem)) return refused;
-  if (auto refused = halo_refusal(seen)) return refused;
-  for (const int i : {1, 2})
-    if (seen.gather.stride[i] != 1)
-      return cat("a stride is ", seen.gather.stride[i], "; expected 1");
-  return {};
-}
-
-void lay(std::vector<HaloWgmmaTile>& tiles, std::span<const HaloWgmmaShape> shapes, int tap_group,
-         const Seen& seen) {
-  for (const HaloWgmmaShape& shape : shapes) {
-    const auto tile = lay_line_tile(shape, seen.gather, tap_group, seen.device);
-    if (!tile || tile->places() > limit32 / 2) continue;
-    const std::int64_t most_images = (shape.n + tile->halo_pixels) / tile->places() + 2;
-    if (narrow_offsets(seen, shape.m, tile->chunk_channels(), most_images)) tiles.push_back(*tile);
-  }
-}
-
-Recipe<HaloWgmmaTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
-                             std::vector<HaloWgmmaTile> lay(const Seen&)) {
-  return {
-      .name = name,
-      .file = file,
-      .refusal = refusal,
-      .lay = lay,
-      .no_tile = "the halo of no tile fits into shared memory, or offsets into 32 bits",
-      .count = count,
-      .offers = offers,
-      .describe = describe,
-      .threads = [](const HaloWgmmaTile& tile) { return tile.shape.threads(); },
-      .shared_memory =
-          [](const HaloWgmmaTile& tile, const Seen& seen) {
-            return tile.shared_memory(rows_innermost(seen.gather));
-          },
-      .write = write,
-  };
+std::uint32_t shared_memory(const HaloWgmmaTile& tile, const Seen& seen) {
+  return tile.shared_memory(rows_innermost(seen.gather));
 }
 
 }  // namespace halo_wgmma

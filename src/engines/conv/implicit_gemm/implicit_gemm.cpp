@@ -193,8 +193,8 @@ std::vector<Offer> offers(const GemmTile& tile, const Seen& seen, const TileCoun
 }
 
 // The recipe of an engine with these fields of its own.
-Recipe<GemmTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
-                        std::vector<GemmTile> lay(const Seen&)) {
+constexpr Recipe<GemmTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
+                                  std::vector<GemmTile> lay(const Seen&)) {
   return {
       .name = name,
       .file = file,
@@ -230,10 +230,10 @@ Refusal refusal_of_fma(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<GemmTile> implicit_gemm_mma =
+constinit const Recipe<GemmTile> implicit_gemm_mma =
     recipe("implicit_gemm_mma", "conv/implicit_gemm/implicit_gemm_mma.cu", refusal_of_mma,
            [](const Seen& seen) { return mma_tiles(seen.problem, reduction_of(seen.gather)); });
-const Recipe<GemmTile> implicit_gemm_fma =
+constinit const Recipe<GemmTile> implicit_gemm_fma =
     recipe("implicit_gemm_fma", "conv/implicit_gemm/implicit_gemm_fma.cu", refusal_of_fma,
            [](const Seen& seen) { return fma_tiles(seen.problem.type()); });
 

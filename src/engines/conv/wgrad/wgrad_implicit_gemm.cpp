@@ -97,8 +97,8 @@ std::vector<Offer> offers(const GemmTile& tile, const Seen& seen, const TileCoun
 }
 
 // The recipe of an engine with these fields of its own.
-Recipe<GemmTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
-                        std::vector<GemmTile> lay(const Seen&)) {
+constexpr Recipe<GemmTile> recipe(const char* name, const char* file, Refusal refusal(const Seen&),
+                                  std::vector<GemmTile> lay(const Seen&)) {
   return {
       .name = name,
       .file = file,
@@ -137,10 +137,10 @@ Refusal refusal_of_fma(const Seen& seen) {
 
 }  // namespace
 
-const Recipe<GemmTile> wgrad_implicit_gemm_mma =
+constinit const Recipe<GemmTile> wgrad_implicit_gemm_mma =
     recipe("wgrad_implicit_gemm_mma", "conv/wgrad/wgrad_implicit_gemm_mma.cu", refusal_of_mma,
            [](const Seen& seen) { return mma_tiles(seen.problem, usual_reduction(seen.problem)); });
-const Recipe<GemmTile> wgrad_implicit_gemm_fma =
+constinit const Recipe<GemmTile> wgrad_implicit_gemm_fma =
     recipe("wgrad_implicit_gemm_fma", "conv/wgrad/wgrad_implicit_gemm_fma.cu", refusal_of_fma,
            fma_tiles_and_sliced);
 
