@@ -152,11 +152,11 @@ Refusal StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) cons
 
 void StandInWgradDenseEngine::select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
                                      const DeviceDescription&) const {
-  const auto laid = dense_.tiles(problem);
+  const std::vector<WgradDenseTile> laid = wgrad_dense_tiles_for(problem, false);
   const std::span<const WgradTile> some = some_of(wgrad_tiles, problem);
   std::erase_if(all, [&](const Candidate& candidate) {
-    if (candidate.kernel % 2 != 0) return true;  // of two steps
-    const WgradDenseTile& tile = laid[static_cast<std::size_t>(candidate.kernel / 2)];
+    if (candidate.groups > 1) return true;  // of two steps
+    const WgradDenseTile& tile = laid[static_cast<std::size_t>(candidate.kernel)];
     return tile.persistent() || std::ranges::none_of(some, [&](const WgradTile& each) {
              return each.consumers == tile.consumers && tile.left == 1 &&
                     each.right == tile.right && each.step_bytes == tile.step_pixels * tile.element;

@@ -33,7 +33,7 @@ class StandInWgradDenseEngine final : public StandInEngine {
               const DeviceDescription& device) const override;
   bool generalize(Proposal& proposal, const DeviceDescription& device) const override;
 
-  WgradDenseNhwcWgmmaEngine dense_;
+  RecipeEngine<WgradDenseTile> dense_{wgrad_dense_nhwc_wgmma};
 };
 
 }  // namespace kiln

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(dense_long_sums) {
 
 BOOST_AUTO_TEST_CASE(wgrad_dense_serves_every_shape) {
   if (!has_warpgroups()) return;
-  const WgradDenseNhwcWgmmaEngine exact;
+  const RecipeEngine exact(::kiln::wgrad_dense_nhwc_wgmma);
   std::size_t turn = 0;
   for (const char* line :
        {"mb3ic72ih13iw9oc88kh3ph1", "mb2ic136ih10oc72kh1", "mb1ic16ih12oc64kh3dh1",

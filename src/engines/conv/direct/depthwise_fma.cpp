@@ -185,7 +185,10 @@ Refusal refusal(const Seen& seen) {
                " channels, whose sums do not fit in registers");
   if (phases == 1 && (taps[2] < 2 || taps[2] > most_taps))
     return cat(taps[2], " taps in a row of the filter; expected 2 to ", most_taps);
-  if (gather.most_taps() == 0) return "no tap of the filter meets the input";
+  // Merged phases begin with that of the output's first pixel. Gradients in which it meets no tap
+  // are left to other engines: no such kernel was run.
+  if (rows_gather(gather).phases.front().tap_count() == 0)
+    return "the output's first pixel meets no tap of the filter";
   if (pixels[1] > limit32 / 2 || pixels[2] > limit32 / 2)
     return cat("an output of ", pixels[1], "x", pixels[2], "; expected at most ", limit32 / 2,
                " each");

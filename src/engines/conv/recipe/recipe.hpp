@@ -29,6 +29,7 @@ struct Offer {
   Sharing sharing;
   double seconds = 0;         // estimated
   std::size_t workspace = 0;  // bytes
+  double finish_seconds = 0;  // as in Candidate
 };
 
 // Tile: a struct with named fields, laid on a problem: it has all that the functions need to know
@@ -50,7 +51,6 @@ struct Recipe {
   // into them.
   std::vector<Tile> (*lay)(const Seen& seen);
   const char* no_tile = nullptr;  // the refusal if there is none; null: there is always one
-
   // Why a tile cannot be launched so; null: only the number of blocks is looked at.
   Refusal (*tile_refusal)(const Tile& tile, const Seen& seen, const Sharing& sharing) = nullptr;
   // The refusal if there is no tile, where it has numbers: in place of no_tile.
@@ -74,6 +74,7 @@ struct Recipe {
   // Adds the steps after the first, and the workspace; null: there are none.
   void (*finish)(Proposal& proposal, const Tile& tile, const Seen& seen,
                  const Sharing& sharing) = nullptr;
+  ContinueSums continue_sums = nullptr;  // Engine::continue_sums()
 };
 
 }  // namespace kiln

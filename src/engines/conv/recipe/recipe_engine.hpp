@@ -55,6 +55,7 @@ class RecipeEngine final : public Engine {
         candidate.groups = offer.sharing.groups;
         candidate.seconds = offer.seconds;
         candidate.workspace = offer.workspace;
+        candidate.finish_seconds = offer.finish_seconds;
         candidates.push_back(std::move(candidate));
       }
     }
@@ -69,6 +70,8 @@ class RecipeEngine final : public Engine {
     const Tile& tile = laid->at(static_cast<std::size_t>(candidate.kernel));
     return propose(tile, seen, {candidate.parts, candidate.groups});
   }
+
+  ContinueSums continue_sums() const override { return recipe_.continue_sums; }
 
   // The tiles that fit, for a problem that is not refused. A candidate's kernel is an index into
   // them.

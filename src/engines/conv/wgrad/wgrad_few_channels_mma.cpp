@@ -250,6 +250,12 @@ std::vector<FewChannelsGradientTile> lay(const Seen& asked) {
   return out;
 }
 
+Refusal why_no_tile(const Seen& seen) {
+  return cat("a row of the filter has ", seen.gather.phases.front().taps[2],
+             " taps, and its sums do not fit into the registers of a block, or the pixels under it "
+             "not into shared memory");
+}
+
 TileCounts count(const FewChannelsGradientTile& tile, const Seen& asked) {
   return filter_gradient::count(tile, Exchanged(asked).seen);
 }
@@ -334,9 +340,7 @@ const Recipe<FewChannelsGradientTile> wgrad_few_channels_mma = {
     .mixed_types = true,
     .refusal = refusal,
     .lay = lay,
-    .no_tile =
-        "the sums of a row of the filter do not fit into the registers of a block, or the pixels "
-        "under it not into shared memory",
+    .why_no_tile = why_no_tile,
     .count = count,
     .offers = offers,
     .describe = describe,

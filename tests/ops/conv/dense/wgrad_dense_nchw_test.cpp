@@ -3,15 +3,18 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const WgradDenseNchwWgmmaEngine engine;
+const RecipeEngine engine(::kiln::wgrad_dense_nchw_wgmma);
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
 constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
@@ -23,10 +26,15 @@ ConvolutionProblem nchw(const char* line, const Arithmetic& arithmetic = f16) {
 
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
+// All tiles, also those of which much is idle.
+std::span<const WgradDenseTile> tiles_of(const ConvolutionProblem& problem) {
+  return wgrad_dense_tiles(size_of(problem.type()), true, is_split(problem));
+}
+
 void check_tile(const WgradDenseTile& tile, int cluster, int groups, const OperationCase& item,
                 const HostTensor& want) {
   const Proposal proposal = engine.propose(tile, std::get<ConvolutionProblem>(item.problem),
-                                           device()->description(), cluster, groups);
+                                           device()->description(), {cluster, groups});
   const std::string fault = difference(run_proposal(item, proposal), want);
   BOOST_TEST(fault.empty(), text_of(item.problem)
                                 << ", " << describe(tile) << ", clusters of " << cluster << ", "
@@ -37,7 +45,7 @@ void check_tile(const WgradDenseTile& tile, int cluster, int groups, const Opera
 void check(const OperationCase& item, std::size_t turn) {
   BOOST_TEST_REQUIRE(reason(std::get<ConvolutionProblem>(item.problem)) == "");
   const HostTensor want = item.expected();
-  const auto tiles = engine.tiles(std::get<ConvolutionProblem>(item.problem));
+  const auto tiles = tiles_of(std::get<ConvolutionProblem>(item.problem));
   constexpr int clusters[] = {1, 2, 4}, groups[] = {1, 1, 3, 2};
   for (std::size_t i = 0; i < 3; ++i)
     check_tile(tiles[(4 * turn + 3 * i + 1) % tiles.size()],
@@ -58,7 +66,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   for (const Arithmetic& arithmetic : {f16, tf32}) {
     const OperationCase item = integers_of(nchw("mb3ic72ih13iw16oc136kh1", arithmetic));
     const HostTensor want = item.expected();
-    for (const WgradDenseTile& tile : engine.tiles(std::get<ConvolutionProblem>(item.problem)))
+    for (const WgradDenseTile& tile : tiles_of(std::get<ConvolutionProblem>(item.problem)))
       for (std::size_t i = 0; i < std::size(splits); ++i) {
         const auto [cluster, groups] = splits[i];
         if ((!kiln_test::quick_tier() && i == turn % std::size(splits)) ||

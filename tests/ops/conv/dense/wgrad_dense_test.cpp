@@ -3,15 +3,18 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
+#include "engines/conv/recipe/recipe_engine.hpp"
+#include "engines/conv/tile/gemm_tile.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 
 using namespace test;
 
-const WgradDenseNhwcWgmmaEngine engine;
+const RecipeEngine engine(::kiln::wgrad_dense_nhwc_wgmma);
 constexpr Arithmetic f16{KILN_DATA_HALF, KILN_MATH_DEFAULT};
 constexpr Arithmetic bf16{KILN_DATA_BFLOAT16, KILN_MATH_DEFAULT};
 constexpr Arithmetic tf32{KILN_DATA_FLOAT, KILN_MATH_TF32};
@@ -29,16 +32,21 @@ const ConvolutionProblem& problem_of(const OperationCase& item) {
   return std::get<ConvolutionProblem>(item.problem);
 }
 
+// All tiles, also those of which much is idle.
+std::span<const WgradDenseTile> tiles_of(const ConvolutionProblem& problem) {
+  return wgrad_dense_tiles(size_of(problem.type()), false, is_split(problem));
+}
+
 // A persistent tile is launched with two blocks, so that each takes several tiles in turn.
 void check_tile(const WgradDenseTile& tile, int cluster, int groups, const OperationCase& item,
                 const HostTensor& want) {
-  if (!engine.takes(tile, problem_of(item))) return;
+  if (!takes(tile, problem_of(item), make_gather(problem_of(item)))) return;
   DeviceDescription description = device()->description();
   if (tile.persistent()) {
     description.multiprocessors = 2;
     cluster = groups = 1;
   }
-  const Proposal proposal = engine.propose(tile, problem_of(item), description, cluster, groups);
+  const Proposal proposal = engine.propose(tile, problem_of(item), description, {cluster, groups});
   const std::string fault = difference(run_proposal(item, proposal), want);
   BOOST_TEST(fault.empty(), text_of(item.problem)
                                 << ", " << describe(tile) << ", clusters of " << cluster << ", "
@@ -48,7 +56,7 @@ void check_tile(const WgradDenseTile& tile, int cluster, int groups, const Opera
 // Checks two small tiles, in single blocks and split, which take turns from call to call.
 void check(const OperationCase& item, std::size_t turn) {
   const HostTensor want = item.expected();
-  const auto tiles = engine.tiles(problem_of(item));
+  const auto tiles = tiles_of(problem_of(item));
   const std::size_t small[] = {3, tiles.size() - 1, tiles.size() / 2, tiles.size() - 2};
   constexpr int clusters[] = {1, 2, 4}, groups[] = {1, 1, 3, 2};
   for (std::size_t i = 0; i < 2; ++i)
@@ -70,7 +78,7 @@ BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {
   for (const Arithmetic& arithmetic : taken) {
     const OperationCase item = integers_of(nhwc("mb3ic72ih13iw11oc136kh1kw3pw1", arithmetic));
     const HostTensor want = item.expected();
-    for (const WgradDenseTile& tile : engine.tiles(problem_of(item)))
+    for (const WgradDenseTile& tile : tiles_of(problem_of(item)))
       for (std::size_t i = 0; i < std::size(splits); ++i) {
         const auto [cluster, groups] = splits[i];
         if ((!kiln_test::quick_tier() && i == turn % std::size(splits)) ||
@@ -116,7 +124,8 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
     // Persistent tiles store 16 bits, so they do not take these problems.
     const auto answer = engine.candidates(item.problem, device()->description());
     for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer))
-      BOOST_TEST(!engine.tiles(problem_of(item))[static_cast<std::size_t>(candidate.kernel / 2)]
+      BOOST_TEST(!wgrad_dense_tiles_for(problem_of(item), false)
+                      .at(static_cast<std::size_t>(candidate.kernel))
                       .persistent());
   }
 }
@@ -141,10 +150,10 @@ BOOST_AUTO_TEST_CASE(dy_and_dw_in_another_order) {
         item.fill_integers(7, 2);
       }
       const HostTensor want = item.expected();
-      const auto tiles = engine.tiles(problem);
+      const auto tiles = tiles_of(problem);
       for (std::size_t i = 0, checked = 0; checked < 2 && i < tiles.size(); ++i) {
         const WgradDenseTile& tile = tiles[(5 * turn + i) % tiles.size()];
-        if (!engine.takes(tile, problem)) continue;
+        if (!takes(tile, problem, make_gather(problem))) continue;
         check_tile(tile, 1, checked == 0 ? 1 : 3, item, want);
         ++checked;
       }
@@ -165,9 +174,10 @@ BOOST_AUTO_TEST_CASE(infinite_pixels_of_the_next_image) {
   ConvolutionProblem problem = nhwc("mb2ic40ih4iw20oc72kh1", f16);
   problem.y_strides = dense_operand_strides(KILN_TENSOR_NCHW, problem.y_dims());
   OperationCase item = integers_of(problem);
-  const auto tiles = engine.tiles(problem);
-  const auto tile = std::ranges::find_if(
-      tiles, [&](const WgradDenseTile& each) { return engine.takes(each, problem); });
+  const auto tiles = tiles_of(problem);
+  const auto tile = std::ranges::find_if(tiles, [&](const WgradDenseTile& each) {
+    return takes(each, problem, make_gather(problem));
+  });
   BOOST_REQUIRE(tile != tiles.end());
   // The second image's first pixel, of one channel; each of that channel's sums has one product of
   // it, so none is NaN.
@@ -238,7 +248,7 @@ BOOST_AUTO_TEST_CASE(spoiled_sums) {
   item["dy"].at(301) = std::numeric_limits<double>::infinity();
   const HostTensor want = item.expected();
   for (const auto& [cluster, groups] : {std::pair(1, 1), {2, 1}, {1, 2}, {2, 2}})
-    check_tile(engine.tiles(problem_of(item))[4], cluster, groups, item, want);
+    check_tile(tiles_of(problem_of(item))[4], cluster, groups, item, want);
 }
 
 BOOST_AUTO_TEST_CASE(random_numbers_and_the_same_bits) {
@@ -247,8 +257,8 @@ BOOST_AUTO_TEST_CASE(random_numbers_and_the_same_bits) {
     OperationCase item(nhwc("mb4ic136ih7iw9oc72kh3ph1", arithmetic));
     item.fill_uniform(3);
     for (const auto& [cluster, groups] : {std::pair(1, 1), {2, 1}, {2, 2}}) {
-      const Proposal proposal = engine.propose(engine.tiles(problem_of(item))[3], problem_of(item),
-                                               device()->description(), cluster, groups);
+      const Proposal proposal = engine.propose(tiles_of(problem_of(item))[3], problem_of(item),
+                                               device()->description(), {cluster, groups});
       const HostTensor first = run_proposal(item, proposal);
       const std::string fault = item.fault(first);
       BOOST_TEST(fault.empty(), fault);
@@ -264,7 +274,7 @@ BOOST_AUTO_TEST_CASE(long_sums) {
   for (const char* tensor : {"x", "dy"})
     for (double& value : item[tensor].values) value = tensor[0] == 'x' ? 1 : 0x1p-4;
   for (const std::size_t tile : {10, 14})
-    check_tile(engine.tiles(problem_of(item))[tile], 1, 1, item, item.expected());
+    check_tile(tiles_of(problem_of(item))[tile], 1, 1, item, item.expected());
 }
 
 BOOST_AUTO_TEST_CASE(workspace_is_what_was_granted_or_less) {

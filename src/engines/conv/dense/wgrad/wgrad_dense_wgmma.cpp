@@ -22,9 +22,6 @@
 namespace kiln {
 namespace {
 
-constexpr const char *kernel_name = "wgrad_dense_wgmma",
-                     *persistent_name = "wgrad_dense_persistent_wgmma";
-
 // Cluster sizes that fill a chip of 132 multiprocessors, or almost.
 constexpr int clusters[] = {1, 2, 4, 8};
 
@@ -41,8 +38,10 @@ bool suits(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
          tile.right < 2 * round_up(column_blocks(tile, problem) * tile.line_channels(), 64);
 }
 
-Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
-                const DeviceDescription& device) {
+Refusal refusal(const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  const DeviceDescription& device = seen.device;
   if (auto refused = fragment_refusal(problem, usual_reduction(problem), device)) return refused;
   constexpr std::int64_t least_split = 320;  // shorter sums would need promotion within a step
   if (is_split(problem) && usual_reduction(problem) < least_split)
@@ -66,6 +65,52 @@ Refusal refusal(const ConvolutionProblem& problem, const Gather& gather,
     return refused;
   if (dy_planar(problem)) return planar_dy_refusal(problem, gather);
   return map_strides_refusal("dy", problem.type(), gather.out_strides);
+}
+
+Refusal planar_refusal(const Seen& seen) {
+  return planar_wgrad_refusal(seen.problem, seen.gather, seen.device);
+}
+
+std::vector<WgradDenseTile> lay(const Seen& seen) {
+  return wgrad_dense_tiles_for(seen.problem, false);
+}
+std::vector<WgradDenseTile> lay_planar(const Seen& seen) {
+  return wgrad_dense_tiles_for(seen.problem, true);
+}
+
+TileCounts count(const WgradDenseTile& tile, const Seen& seen) {
+  return {.all = tile_count(tile, seen.problem)};
+}
+
+std::size_t workspace_bytes(const WgradDenseTile& tile, const ConvolutionProblem& problem,
+                            int groups) {
+  return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
+                                  tile.consumers * 128 * quad_bytes);
+}
+
+std::vector<Offer> offers(const WgradDenseTile& tile, const Seen& seen,
+                          const TileCounts& /*tiles*/) {
+  const ConvolutionProblem& problem = seen.problem;
+  const DeviceDescription& device = seen.device;
+  const DenseWgradWork whole = whole_work(tile, problem);
+  std::vector<Offer> out;
+  const auto add = [&](const Sharing& sharing) {
+    const DenseWgradWork work = divided(whole, tile, problem, sharing);
+    Offer offer{sharing, dense_wgrad_seconds(work, device)};
+    if (sharing.groups > 1) {
+      offer.workspace = workspace_bytes(tile, problem, sharing.groups);
+      offer.finish_seconds = dense_wgrad_second_seconds(work, device);
+    }
+    out.push_back(offer);
+  };
+  for (const int cluster : clusters) {
+    if (cluster > device.largest_cluster || (tile.persistent() && cluster > 1)) break;
+    add({cluster, 1});
+    if (tile.persistent()) continue;  // persistent blocks leave no partial sums
+    const int groups = cluster <= 2 ? groups_of(whole, tile, problem, cluster, device) : 1;
+    if (groups > 1) add({cluster, groups});
+  }
+  return out;
 }
 
 // Whether TMA can store a persistent tile's results: dw has the operands' 16-bit type and strides
@@ -99,15 +144,13 @@ Registers registers_of(const WgradDenseTile& tile) {
   return tile.turns() ? Registers{88, 208} : Registers{40, 232};
 }
 
-KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
-                       const ConvolutionProblem& problem, const Gather& gather) {
+// The constants that both steps have.
+void add_shared(std::vector<Constant>& constants, const WgradDenseTile& tile, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
-  KernelSpec spec;
-  spec.engine = tile.planar ? "wgrad_dense_nchw_wgmma" : "wgrad_dense_nhwc_wgmma";
-  spec.file = cat("conv/dense/wgrad/", entry, ".cu");
-  spec.entry = entry;
   const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
+    constants.push_back({name, value, comment});
   };
   add("element_t", kernel_type(problem.type()));
   add("output_t", kernel_type(problem.result_type()));
@@ -143,94 +186,31 @@ KernelSpec shared_spec(const char* entry, const WgradDenseTile& tile,
   add("CONSUMERS", std::int64_t{tile.consumers}, "warpgroups of a block that multiply");
   add("LEFT", std::int64_t{tile.left}, "operands A, of 64 filters each, of a warpgroup");
   add("BLOCK_RIGHT", std::int64_t{tile.right}, "columns of operand B: channels of x");
-  add_gradient_definition(spec.constants, problem, gather);
-  return spec;
+  add_gradient_definition(constants, problem, gather);
 }
 
-}  // namespace
+int threads(const WgradDenseTile& tile) { return tile.threads(); }
+std::uint32_t shared_memory(const WgradDenseTile& tile, const Seen& /*seen*/) {
+  return static_cast<std::uint32_t>(tile.shared_memory());
+}
+std::size_t alignment(const Seen& /*seen*/) { return 16; }
 
-std::span<const WgradDenseTile> WgradDenseWgmmaEngine::tiles(
-    const ConvolutionProblem& problem) const {
-  return wgrad_dense_tiles(size_of(problem.type()), planar_, is_split(problem));
+constexpr const char* partial_constant = "PARTIAL";  // finish() sets it
+
+bool has_planar_dy(const WgradDenseTile& tile, const ConvolutionProblem& problem) {
+  return !tile.planar && dy_planar(problem);
 }
 
-bool WgradDenseWgmmaEngine::is_for(const Problem& problem) const { return is_wgrad(problem); }
-
-bool WgradDenseWgmmaEngine::takes(const WgradDenseTile& tile,
-                                  const ConvolutionProblem& problem) const {
-  const bool planar_dy = !planar_ && dy_planar(problem);
-  constexpr int line = 64;
-  if (planar_dy && tile.step_pixels != line) return false;
-  return !tile.persistent() || (!planar_dy && has_map_of_dw(problem, make_gather(problem)));
-}
-
-// Candidate kernel 2 i is tile i in one step, 2 i + 1 the same tile in two.
-std::variant<std::vector<Candidate>, Refusal> WgradDenseWgmmaEngine::candidates(
-    const Problem& any, const DeviceDescription& device) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const Gather gather = make_gather(problem);
-  if (auto refused = planar_ ? planar_wgrad_refusal(problem, gather, device)
-                             : refusal(problem, gather, device))
-    return refused;
-  std::vector<Candidate> candidates;
-  const std::span<const WgradDenseTile> all = tiles(problem);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const WgradDenseTile& tile = all[i];
-    if (!suits(tile, problem) || !takes(tile, problem)) continue;
-    const DenseWgradWork whole = whole_work(tile, problem);
-    const auto add = [&](const Parts& parts) {
-      Candidate candidate;
-      candidate.kernel = static_cast<int>(2 * i) + (parts.groups > 1 ? 1 : 0);
-      candidate.parts = parts.cluster;
-      const DenseWgradWork work = divided(whole, tile, problem, parts);
-      candidate.seconds = dense_wgrad_seconds(work, device);
-      candidate.groups = parts.groups;
-      if (parts.groups > 1) {
-        candidate.finish_seconds = dense_wgrad_second_seconds(work, device);
-        candidate.workspace = workspace_bytes(tile, problem, parts.groups);
-      }
-      candidates.push_back(std::move(candidate));
-    };
-    for (const int cluster : clusters) {
-      if (cluster > device.largest_cluster || (tile.persistent() && cluster > 1)) break;
-      add({cluster, 1});
-      if (tile.persistent()) continue;  // persistent blocks leave no partial sums
-      const int groups = cluster <= 2 ? groups_of(whole, tile, problem, cluster, device) : 1;
-      if (groups > 1) add({cluster, groups});
-    }
-  }
-  return candidates;
-}
-
-Proposal WgradDenseWgmmaEngine::make(const Problem& any, const DeviceDescription& device,
-                                     Candidate candidate) const {
-  const auto& problem = std::get<ConvolutionProblem>(any);
-  const WgradDenseTile& tile = tiles(problem)[static_cast<std::size_t>(candidate.kernel / 2)];
-  return propose(tile, problem, device, candidate.parts, candidate.groups);
-}
-
-std::size_t WgradDenseWgmmaEngine::workspace_bytes(const WgradDenseTile& tile,
-                                                   const ConvolutionProblem& problem,
-                                                   int groups) const {
-  return static_cast<std::size_t>(tile_count(tile, problem) * groups * tile.quads() *
-                                  tile.consumers * 128 * quad_bytes);
-}
-
-Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
-                                        const ConvolutionProblem& problem,
-                                        const DeviceDescription& device, int cluster,
-                                        int groups) const {
-  const Gather gather = make_gather(problem);
+void write(KernelSpec& spec, const WgradDenseTile& tile, const Seen& seen) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
   const DensePhase places = dense_phase(gather, phase);
-  const bool partial = groups > 1;
-  const bool line = in_line(gather.out_strides, phase.pixels);
-  Proposal out;
-  KernelSpec& spec = out.first().kernel;
-  spec = shared_spec(tile.persistent() ? persistent_name : kernel_name, tile, problem, gather);
-  spec.tile = cat(describe(tile), partial ? ", two steps" : "");
-  spec.shared_memory = static_cast<std::uint32_t>(tile.shared_memory());
-  spec.alignment = 16;
+  if (tile.persistent()) {
+    spec.file = "conv/dense/wgrad/wgrad_dense_persistent_wgmma.cu";
+    spec.entry = "wgrad_dense_persistent_wgmma";
+  }
+  add_shared(spec.constants, tile, seen);
   const auto add = [&](const char* name, auto value, const char* comment = "") {
     spec.constants.push_back({name, value, comment});
   };
@@ -248,10 +228,10 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("LOWER_D", places.lower[2], "plane of x that the lowest tap of pixel 0 meets");
   add("LOWER_H", places.lower[1]);
   add("LOWER_W", places.lower[0]);
-  const bool planar_dy = !tile.planar && dy_planar(problem);
-  add("DY_PLANAR", planar_dy, "dy is channels first, x channels last");
-  add("DY_IN_LINE", line, "one stride leads from each pixel of dy to the next");
-  add("PARTIAL", partial, "partial sums go to the workspace");
+  add("DY_PLANAR", has_planar_dy(tile, problem), "dy is channels first, x channels last");
+  add("DY_IN_LINE", in_line(gather.out_strides, phase.pixels),
+      "one stride leads from each pixel of dy to the next");
+  add(partial_constant, false, "partial sums go to the workspace");
   add("STEP_PIXELS", std::int64_t{tile.step_pixels});
   add("STAGES", std::int64_t{tile.stages()});
   add("RESULT_SLABS", std::int64_t{tile.slabs}, "persistent: buffers of a warpgroup");
@@ -263,39 +243,56 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
   add("PROMOTE", promoted_steps(tile, problem), "steps of the reduction between promotions");
   add_sum_registers(spec.constants, tile.left, tile.right / 8, tile.split, "f32");
   add_warpgroup_instruction(spec.constants, tile.right);
+}
 
+DenseWgradParams params_of(const WgradDenseTile& tile, const Seen& seen, const Sharing& sharing) {
   DenseWgradParams params{};
-  params.steps = static_cast<unsigned>(step_count(tile, problem));
-  params.groups = static_cast<unsigned>(groups);
-  params.images = static_cast<unsigned>(problem.batch);
-  const std::int64_t tiles = tile_count(tile, problem);
+  params.steps = static_cast<unsigned>(step_count(tile, seen.problem));
+  params.groups = static_cast<unsigned>(sharing.groups);
+  params.images = static_cast<unsigned>(seen.problem.batch);
+  return params;
+}
+
+// A launch without parameters.
+LaunchSpec launch_of(const Seen& seen, const Sharing& sharing, std::int64_t blocks,
+                     std::int64_t threads, std::uint32_t shared_memory) {
   using Hole = LaunchSpec::Hole;
-  const auto set_params = [&](LaunchSpec& launch) {
-    launch.empty = problem.batch == 0;
-    launch.patches = {{Hole::operand, 0, offsetof(DenseWgradParams, x)},
-                      {Hole::operand, 1, offsetof(DenseWgradParams, dy)},
-                      {Hole::operand, 2, offsetof(DenseWgradParams, dw)},
-                      {Hole::alpha, 0, offsetof(DenseWgradParams, alpha)},
-                      {Hole::beta, 0, offsetof(DenseWgradParams, beta)}};
-    if (partial)
-      launch.patches.push_back({Hole::workspace, 0, offsetof(DenseWgradParams, partials)});
-  };
-  LaunchSpec& launch = out.first().launch;
-  const std::int64_t blocks = tile.persistent()
-                                  ? std::min<std::int64_t>(tiles, device.multiprocessors)
-                                  : tiles * cluster * groups;
+  LaunchSpec launch;
+  launch.empty = seen.problem.batch == 0;
+  launch.patches = {{Hole::operand, 0, offsetof(DenseWgradParams, x)},
+                    {Hole::operand, 1, offsetof(DenseWgradParams, dy)},
+                    {Hole::operand, 2, offsetof(DenseWgradParams, dw)},
+                    {Hole::alpha, 0, offsetof(DenseWgradParams, alpha)},
+                    {Hole::beta, 0, offsetof(DenseWgradParams, beta)}};
+  if (sharing.groups > 1)
+    launch.patches.push_back({Hole::workspace, 0, offsetof(DenseWgradParams, partials)});
   launch.shape.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
-  launch.shape.block = {static_cast<std::uint32_t>(tile.threads()), 1, 1};
-  launch.shape.shared_memory = spec.shared_memory;
-  set_params(launch);
+  launch.shape.block = {static_cast<std::uint32_t>(threads), 1, 1};
+  launch.shape.shared_memory = shared_memory;
+  return launch;
+}
+
+LaunchSpec launch(const KernelSpec& spec, const WgradDenseTile& tile, const Seen& seen,
+                  const Sharing& sharing) {
+  const ConvolutionProblem& problem = seen.problem;
+  const Gather& gather = seen.gather;
+  const Gather::Phase& phase = gather.phases.front();
+  const std::int64_t tiles = tile_count(tile, problem);
+  const std::int64_t blocks = tile.persistent()
+                                  ? std::min<std::int64_t>(tiles, seen.device.multiprocessors)
+                                  : tiles * sharing.parts * sharing.groups;
+  LaunchSpec launch = launch_of(seen, sharing, blocks, tile.threads(), spec.shared_memory);
+  const DenseWgradParams params = params_of(tile, seen, sharing);
   constexpr std::uint8_t x = 0, dy = 1, dw = 2;
   const PixelBox box{tile.line_channels(), tile.step_pixels};
+  const auto map_of_dy = [&] {
+    if (has_planar_dy(tile, problem)) return planar_dy_map(problem, gather);
+    const bool line = in_line(gather.out_strides, phase.pixels);
+    return dense_pixel_map(problem, gather, phase, gather.out_strides, line, box);
+  };
   const std::vector<TensorMapSpec> maps =
       tile.planar ? planar_wgrad_maps(problem, gather, tile.right, tile.filters())
-                  : std::vector{dense_source_map(problem, gather, phase, box),
-                                planar_dy ? planar_dy_map(problem, gather)
-                                          : dense_pixel_map(problem, gather, phase,
-                                                            gather.out_strides, line, box)};
+                  : std::vector{dense_source_map(problem, gather, phase, box), map_of_dy()};
   const auto add_map = [&](const TensorMapSpec& map, std::uint8_t operand, std::int64_t first) {
     launch.maps.push_back(
         {map, operand, first,
@@ -307,35 +304,87 @@ Proposal WgradDenseWgmmaEngine::propose(const WgradDenseTile& tile,
             phase.w_first);
   launch.parameters.resize(sizeof params + launch.maps.size() * sizeof(TensorMap));
   std::memcpy(launch.parameters.data(), &params, sizeof params);
-  out.first().set_cluster(cluster);
-  if (!partial) return out;
+  return launch;
+}
 
-  Step finish;
-  finish.kernel = shared_spec("wgrad_dense_finish", tile, problem, gather);
-  finish.kernel.tile = "a quad a lane";
-  finish.kernel.constants.push_back(
+// Several groups: the step that adds up the sums that they leave in the workspace.
+void finish(Proposal& proposal, const WgradDenseTile& tile, const Seen& seen,
+            const Sharing& sharing) {
+  if (sharing.groups == 1) return;
+  KernelSpec& first = proposal.first().kernel;
+  first.tile += ", two steps";
+  for (Constant& each : first.constants)
+    if (each.name == partial_constant) each.value = true;
+  DenseWgradFinishParams params = finish_shape(sharing.groups);
+  params.common = params_of(tile, seen, sharing);
+  const std::int64_t lanes = tile_count(tile, seen.problem) * tile.quads() * tile.consumers * 128;
+  Step second;
+  second.kernel.engine = first.engine;
+  second.kernel.file = "conv/dense/wgrad/wgrad_dense_finish.cu";
+  second.kernel.entry = "wgrad_dense_finish";
+  second.kernel.tile = "a quad a lane";
+  second.kernel.shared_memory = most_finish_warps * 32 * quad_bytes;
+  add_shared(second.kernel.constants, tile, seen);
+  second.kernel.constants.push_back(
       {"FINISH_WARPS", std::int64_t{most_finish_warps}, "of a block, at most"});
-  finish.kernel.shared_memory = most_finish_warps * 32 * quad_bytes;
-  set_params(finish.launch);
-  DenseWgradFinishParams finish_params = finish_shape(groups);
-  finish_params.common = params;
-  finish.launch.set_parameters(finish_params);
-  const std::int64_t lanes = tiles * tile.quads() * tile.consumers * 128;
-  const unsigned warps = finish_params.slices * finish_params.parts;
-  finish.launch.shape.grid = {static_cast<std::uint32_t>(lanes / 32 / finish_params.slices), 1, 1};
-  finish.launch.shape.block = {warps * 32, 1, 1};
-  finish.launch.shape.shared_memory = finish.kernel.shared_memory;
-  out.steps.push_back(std::move(finish));
-  out.workspace = workspace_bytes(tile, problem, groups);
+  second.launch = launch_of(seen, sharing, lanes / 32 / params.slices,
+                            32 * params.slices * params.parts, second.kernel.shared_memory);
+  second.launch.set_parameters(params);
+  proposal.steps.push_back(std::move(second));
+  proposal.workspace = workspace_bytes(tile, seen.problem, sharing.groups);
+}
+
+// Adds to the sums in the workspace, which the first step of another proposal with the same tile,
+// cluster and groups left there for other images.
+void continue_sums(Step& first) {
+  constexpr unsigned continued = 1;
+  std::memcpy(first.launch.parameters.data() + offsetof(DenseWgradParams, continued), &continued,
+              sizeof continued);
+}
+
+constexpr Recipe<WgradDenseTile> recipe_of(const char* name, Refusal (*refusal)(const Seen&),
+                                           std::vector<WgradDenseTile> (*lay)(const Seen&)) {
+  return {.name = name,
+          .file = "conv/dense/wgrad/wgrad_dense_wgmma.cu",
+          .entry = "wgrad_dense_wgmma",
+          .filter_gradient = true,
+          .mixed_types = true,
+          .refusal = refusal,
+          .lay = lay,
+          .no_tile = "all tiles would be mostly idle, or do not take the layout of dy",
+          .count = count,
+          .offers = offers,
+          .describe = describe,
+          .threads = threads,
+          .shared_memory = shared_memory,
+          .alignment = alignment,
+          .write = write,
+          .launch = launch,
+          .finish = finish,
+          .continue_sums = continue_sums};
+}
+
+}  // namespace
+
+bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem, const Gather& gather) {
+  const bool planar_dy = has_planar_dy(tile, problem);
+  constexpr int line = 64;
+  if (planar_dy && tile.step_pixels != line) return false;
+  return !tile.persistent() || (!planar_dy && has_map_of_dw(problem, gather));
+}
+
+std::vector<WgradDenseTile> wgrad_dense_tiles_for(const ConvolutionProblem& problem, bool planar) {
+  const Gather gather = make_gather(problem);
+  std::vector<WgradDenseTile> out;
+  for (const WgradDenseTile& tile :
+       wgrad_dense_tiles(size_of(problem.type()), planar, is_split(problem)))
+    if (suits(tile, problem) && takes(tile, problem, gather)) out.push_back(tile);
   return out;
 }
 
-ContinueSums WgradDenseWgmmaEngine::continue_sums() const {
-  return [](Step& first) {
-    constexpr unsigned continued = 1;
-    std::memcpy(first.launch.parameters.data() + offsetof(DenseWgradParams, continued), &continued,
-                sizeof continued);
-  };
-}
+const Recipe<WgradDenseTile> wgrad_dense_nhwc_wgmma =
+    recipe_of("wgrad_dense_nhwc_wgmma", refusal, lay);
+const Recipe<WgradDenseTile> wgrad_dense_nchw_wgmma =
+    recipe_of("wgrad_dense_nchw_wgmma", planar_refusal, lay_planar);
 
 }  // namespace kiln

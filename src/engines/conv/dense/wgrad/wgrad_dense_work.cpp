@@ -102,14 +102,14 @@ DenseWgradWork whole_work(const WgradDenseTile& tile, const ConvolutionProblem& 
 }
 
 DenseWgradWork divided(DenseWgradWork work, const WgradDenseTile& tile,
-                       const ConvolutionProblem& problem, const Parts& parts) {
-  work.blocks = static_cast<double>(tile_count(tile, problem) * parts.cluster * parts.groups);
+                       const ConvolutionProblem& problem, const Sharing& sharing) {
+  work.blocks = static_cast<double>(tile_count(tile, problem) * sharing.parts * sharing.groups);
   work.steps = static_cast<double>(
-      ceil_div(step_count(tile, problem), std::int64_t{parts.cluster} * parts.groups));
-  work.cluster = parts.cluster;
-  work.groups = parts.groups;
+      ceil_div(step_count(tile, problem), std::int64_t{sharing.parts} * sharing.groups));
+  work.cluster = sharing.parts;
+  work.groups = sharing.groups;
   work.rounds_of_loads = static_cast<int>(
-      ceil_div(parts.groups, std::int64_t{finish_loads} * finish_shape(parts.groups).parts));
+      ceil_div(sharing.groups, std::int64_t{finish_loads} * finish_shape(sharing.groups).parts));
   return work;
 }
 

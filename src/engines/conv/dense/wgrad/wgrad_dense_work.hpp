@@ -7,6 +7,7 @@
 #include "conv/dense/wgrad/params.h"
 #include "device/device.hpp"
 #include "engines/conv/dense/wgrad/wgrad_dense_tile.hpp"
+#include "engines/conv/recipe/recipe.hpp"
 #include "engines/cost/dense_cost.hpp"
 #include "problem/convolution.hpp"
 
@@ -28,16 +29,10 @@ std::int64_t pixels_of(const ConvolutionProblem& problem);  // of dy
 bool dy_planar(const ConvolutionProblem& problem);
 std::int64_t step_count(const WgradDenseTile& tile, const ConvolutionProblem& problem);
 
-// `cluster` blocks share a tile and add up their sums in shared memory; `groups` such clusters
-// leave theirs in the workspace.
-struct Parts {
-  int cluster, groups;
-};
-
 // The work of a tile whose reduction is not divided yet, and that of its parts.
 DenseWgradWork whole_work(const WgradDenseTile& tile, const ConvolutionProblem& problem);
 DenseWgradWork divided(DenseWgradWork work, const WgradDenseTile& tile,
-                       const ConvolutionProblem& problem, const Parts& parts);
+                       const ConvolutionProblem& problem, const Sharing& sharing);
 
 // The number of groups of clusters: as many as fill the device, or half of it, which leaves half as
 // many sums, as far as they fit in the workspace. 0 or 1 if there is no room for several.
