@@ -20,13 +20,13 @@ double grouped_seconds(const GroupedWork& work, const DeviceDescription& device)
 
 double grouped_halo_seconds(const GroupedHaloWork& work, const DeviceDescription& device) {
   const GroupedConstants& fitted = fitted_of(device).grouped;
-  constexpr double line_clocks = 2.3, copied_bytes = 36;  // of the copy engine, in a clock
+  constexpr double line_clocks = 2.3, clock_bytes = 36;  // of the copy engine, in a clock
   const double beside =
       std::clamp(std::ceil(work.blocks / device.multiprocessors), 1.0, work.resident);
   const double computed = beside * work.warps *
                           std::max(work.wavefronts, work.products * product_clocks / issue_width) /
                           fitted.halo_rate_share;
-  const double copied = work.lines * std::max(line_clocks, work.line_bytes / copied_bytes);
+  const double copied = work.lines * std::max(line_clocks, work.line_bytes / clock_bytes);
   const double tile = std::max(computed + fitted.halo_tile_clocks, beside * copied);
   const double rounds = std::ceil(work.blocks / (beside * device.multiprocessors));
   return clocks_to_seconds(fitted.halo_first_clocks + rounds * work.tiles * tile,

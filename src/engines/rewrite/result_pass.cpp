@@ -25,19 +25,19 @@ struct Parts {
       : convolution(problem),
         pass(convolution.epilogue.moments ? moments_of_result(convolution)
                                           : gradient_of_result(convolution)) {
-    const std::vector<Operand> all = operands_of(convolution);
+    const std::vector<Operand> operands = operands_of(convolution);
     convolution.epilogue.moments = false;
     convolution.epilogue.gradient.reset();
     const auto place = [&](std::string_view prefix, std::string_view name) {
-      const auto found = std::ranges::find_if(all, [&](const Operand& operand) {
+      const auto found = std::ranges::find_if(operands, [&](const Operand& operand) {
         const std::string_view own = operand.name;
         return own.starts_with(prefix) && own.substr(prefix.size()) == name;
       });
-      return static_cast<std::uint8_t>(found - all.begin());
+      return static_cast<std::uint8_t>(found - operands.begin());
     };
     for (const Operand& operand : operands_of(convolution))
       of_convolution.push_back(place("", operand.name));
-    const auto result = static_cast<std::uint8_t>(all.size() - 1);
+    const auto result = static_cast<std::uint8_t>(operands.size() - 1);
     for (const Operand& operand : operands_of(pass)) {
       const std::string_view name = operand.name;
       const bool gradient = pass.pass == NormalizationPass::gradient;
