@@ -151,13 +151,13 @@ Refusal StandInWgradDenseEngine::refusal(const ConvolutionProblem& problem) cons
 }
 
 void StandInWgradDenseEngine::select(std::vector<Candidate>& all, const ConvolutionProblem& problem,
-                                     const DeviceDescription&) const {
-  const std::vector<WgradDenseTile> laid = wgrad_dense_tiles_for(problem, false);
+                                     const DeviceDescription& device) const {
+  const std::vector<WgradDenseTile> laid = dense_.tiles(problem, device);
   const std::span<const WgradTile> some = some_of(wgrad_tiles, problem);
   std::erase_if(all, [&](const Candidate& candidate) {
-    if (candidate.groups > 1) return true;  // of two steps
-    const WgradDenseTile& tile = laid[static_cast<std::size_t>(candidate.kernel)];
-    return tile.persistent() || std::ranges::none_of(some, [&](const WgradTile& each) {
+    const WgradDenseTile& tile = laid.at(static_cast<std::size_t>(candidate.kernel));
+    return candidate.groups > 1 || tile.persistent() ||
+           std::ranges::none_of(some, [&](const WgradTile& each) {
              return each.consumers == tile.consumers && tile.left == 1 &&
                     each.right == tile.right && each.step_bytes == tile.step_pixels * tile.element;
            });

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
     // Persistent tiles store 16 bits, so they do not take these problems.
     const auto answer = engine.candidates(item.problem, device()->description());
     for (const Candidate& candidate : std::get<std::vector<Candidate>>(answer))
-      BOOST_TEST(!wgrad_dense_tiles_for(problem_of(item), false)
+      BOOST_TEST(!engine.tiles(problem_of(item), device()->description())
                       .at(static_cast<std::size_t>(candidate.kernel))
                       .persistent());
   }

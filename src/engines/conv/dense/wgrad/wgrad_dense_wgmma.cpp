@@ -71,11 +71,14 @@ Refusal planar_refusal(const Seen& seen) {
   return planar_wgrad_refusal(seen.problem, seen.gather, seen.device);
 }
 
-std::vector<WgradDenseTile> lay(const Seen& seen) {
-  return wgrad_dense_tiles_for(seen.problem, false);
-}
-std::vector<WgradDenseTile> lay_planar(const Seen& seen) {
-  return wgrad_dense_tiles_for(seen.problem, true);
+// The tiles that can serve the problem and of which at most half of the rows and columns are idle.
+std::vector<WgradDenseTile> lay(const Seen& seen, bool planar) {
+  const ConvolutionProblem& problem = seen.problem;
+  std::vector<WgradDenseTile> out;
+  for (const WgradDenseTile& tile :
+       wgrad_dense_tiles(size_of(problem.type()), planar, is_split(problem)))
+    if (suits(tile, problem) && takes(tile, problem, seen.gather)) out.push_back(tile);
+  return out;
 }
 
 TileCounts count(const WgradDenseTile& tile, const Seen& seen) {
@@ -373,18 +376,9 @@ bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem, const 
   return !tile.persistent() || (!planar_dy && has_map_of_dw(problem, gather));
 }
 
-std::vector<WgradDenseTile> wgrad_dense_tiles_for(const ConvolutionProblem& problem, bool planar) {
-  const Gather gather = make_gather(problem);
-  std::vector<WgradDenseTile> out;
-  for (const WgradDenseTile& tile :
-       wgrad_dense_tiles(size_of(problem.type()), planar, is_split(problem)))
-    if (suits(tile, problem) && takes(tile, problem, gather)) out.push_back(tile);
-  return out;
-}
-
 const Recipe<WgradDenseTile> wgrad_dense_nhwc_wgmma =
-    recipe_of("wgrad_dense_nhwc_wgmma", refusal, lay);
-const Recipe<WgradDenseTile> wgrad_dense_nchw_wgmma =
-    recipe_of("wgrad_dense_nchw_wgmma", planar_refusal, lay_planar);
+    recipe_of("wgrad_dense_nhwc_wgmma", refusal, [](const Seen& seen) { return lay(seen, false); });
+const Recipe<WgradDenseTile> wgrad_dense_nchw_wgmma = recipe_of(
+    "wgrad_dense_nchw_wgmma", planar_refusal, [](const Seen& seen) { return lay(seen, true); });
 
 }  // namespace kiln

@@ -3,9 +3,8 @@
 // f32 in TF32 with a filter of one tap.
 #pragma once
 
-#include <vector>
-
 #include "engines/conv/dense/wgrad/wgrad_dense_tile.hpp"
+#include "engines/conv/gather.hpp"
 #include "engines/conv/recipe/recipe.hpp"
 
 namespace kiln {
@@ -16,8 +15,5 @@ extern const Recipe<WgradDenseTile> wgrad_dense_nhwc_wgmma, wgrad_dense_nchw_wgm
 
 // Whether the tile can serve the problem's layouts of dy and dw.
 bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem, const Gather& gather);
-// The tiles that can, of which at most half of the rows and columns are idle, for channels-first
-// (planar) or channels-last tensors. A candidate's kernel is an index into them.
-std::vector<WgradDenseTile> wgrad_dense_tiles_for(const ConvolutionProblem& problem, bool planar);
 
 }  // namespace kiln
