@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/tile/quad_rows.hpp"
@@ -199,9 +200,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   spec.alignment =
       size_of(seen.problem.type()) * static_cast<std::size_t>(std::max(tile.pack, tile.dy_pack));
   filter_gradient::write(spec, tile.dw, seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("SOURCE_D", gather.source[0]);
   add("STRIDE_D", gather.stride[0]);
   add("STEP_D", gather.step[0]);
@@ -227,17 +226,14 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   add("PLANE", tile.plane, "elements from units that are read at once to the next ones");
   add("MIN_BLOCKS", resident);
   add("SHARED_BYTES", tile.shared_memory);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
-  };
-  divisor("DIV_TILES_Q", tile.tiles_q);
-  divisor("DIV_TILES_P", tile.tiles_p);
-  divisor("DIV_OUT_O", phase.pixels[0]);
+  add.wide_divisor("DIV_TILES_Q", tile.tiles_q);
+  add.wide_divisor("DIV_TILES_P", tile.tiles_p);
+  add.wide_divisor("DIV_OUT_O", phase.pixels[0]);
 }
 
 }  // namespace
 
-const Recipe<WgradDepthwiseFmaTile> wgrad_depthwise_fma = {
+constinit const Recipe<WgradDepthwiseFmaTile> wgrad_depthwise_fma = {
     .name = "wgrad_depthwise_fma",
     .file = "conv/direct/wgrad_depthwise_fma.cu",
     .filter_gradient = true,

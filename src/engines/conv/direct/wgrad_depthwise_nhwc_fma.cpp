@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
@@ -147,9 +148,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
   spec.alignment = channel_vector_bytes;
   filter_gradient::write(spec, tile.dw, seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   const Spatial& pixels = gather.phases.front().pixels;
   add("VECTOR", tile.vector, "channels of dy of a thread");
   add("ACCESS", is_depthwise(gather) ? tile.vector : input_access(seen.problem.type(), gather),
@@ -158,15 +157,15 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   add("RUNS", tile.runs, "threads of a block that take units of pixels in turn");
   add("TILE_P", tile.p, "rows of pixels of dy in a unit");
   add("TILE_Q", tile.q, "pixels of dy in a row of a unit");
-  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
-  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
+  add.wide_divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
+  add.wide_divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
   add("MIN_BLOCKS", tile.min_blocks);
   add("SHARED_BYTES", tile.shared_memory);
 }
 
 }  // namespace
 
-const Recipe<WgradDepthwiseNhwcFmaTile> wgrad_depthwise_nhwc_fma = {
+constinit const Recipe<WgradDepthwiseNhwcFmaTile> wgrad_depthwise_nhwc_fma = {
     .name = "wgrad_depthwise_nhwc_fma",
     .file = "conv/direct/wgrad_depthwise_nhwc_fma.cu",
     .filter_gradient = true,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
@@ -50,9 +51,7 @@ void write(KernelSpec& spec, const Tile& /*tile*/, const Seen& seen) {
 
   const Gather::Phase& phase = gather.phases.front();
   const bool wide = phase.out_pixels() + block_threads > limit32;
-  const auto add = [&](const char* name, auto value) {
-    spec.constants.push_back({name, value, ""});
-  };
+  const ConstantWriter add(spec.constants);
   const auto add_pixels = [&](const char* name, std::int64_t divisor) {
     if (wide)
       add(name, make_wide_magic(static_cast<std::uint64_t>(divisor)));
@@ -64,19 +63,16 @@ void write(KernelSpec& spec, const Tile& /*tile*/, const Seen& seen) {
   add_pixels("DIV_OPQ", phase.out_pixels());
   add_pixels("DIV_PQ", phase.pixels[1] * phase.pixels[2]);
   add_pixels("DIV_Q", phase.pixels[2]);
-  const auto add_divisor = [&](const char* name, std::int64_t divisor) {
-    add(name, make_magic(static_cast<std::uint32_t>(divisor), limit32));
-  };
-  add_divisor("DIV_COLUMNS", gather.channels * phase.tap_count());
-  add_divisor("DIV_TRS", phase.tap_count());
-  add_divisor("DIV_RS", phase.taps[1] * phase.taps[2]);
-  add_divisor("DIV_S", phase.taps[2]);
-  add_divisor("DIV_ROWS", gather.rows);
+  add.divisor("DIV_COLUMNS", gather.channels * phase.tap_count());
+  add.divisor("DIV_TRS", phase.tap_count());
+  add.divisor("DIV_RS", phase.taps[1] * phase.taps[2]);
+  add.divisor("DIV_S", phase.taps[2]);
+  add.divisor("DIV_ROWS", gather.rows);
 }
 
 }  // namespace
 
-const Recipe<WgradDirectTile> wgrad_direct = {
+constinit const Recipe<WgradDirectTile> wgrad_direct = {
     .name = "wgrad_direct",
     .file = "conv/direct/wgrad_direct.cu",
     .filter_gradient = true,

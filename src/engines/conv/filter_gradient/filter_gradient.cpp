@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "codegen/constant_writer.hpp"
 #include "conv/geometry/depthwise_wgrad_params.h"
 #include "core/integer.hpp"
 #include "engines/engine.hpp"
@@ -32,9 +33,7 @@ void add_tile(std::vector<Constant>& constants, const FilterGradientTiles& tiles
               const Seen& seen) {
   const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(constants);
   add("element_t", kernel_type(seen.problem.type()));
   add("output_t", kernel_type(seen.problem.result_type()), "the type of dw");
   add("compute_t", kernel_type(compute_type(seen.problem.type())));
@@ -61,9 +60,7 @@ void add_geometry(std::vector<Constant>& constants, const Gather& gather) {
   const auto lower = [&](std::size_t i) {
     return phase.origin[i] + std::min<std::int64_t>((phase.taps[i] - 1) * gather.step[i], 0);
   };
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(constants);
   add("OUT_P", phase.pixels[1]);
   add("OUT_Q", phase.pixels[2]);
   add("SOURCE_H", gather.source[1]);

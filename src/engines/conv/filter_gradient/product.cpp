@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 
@@ -62,9 +63,7 @@ std::int64_t wgrad_largest_offset(const Gather& gather, int m, int n) {
 
 void add_wgrad_constants(std::vector<Constant>& constants, const Gather& gather, int m, int n,
                          bool channels_inner) {
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(constants);
   const Gather::Phase& phase = gather.phases.front();
   const Spatial& taps = phase.taps;
   const std::int64_t columns = gather.channels * phase.tap_count();

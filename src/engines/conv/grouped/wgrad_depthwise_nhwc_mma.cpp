@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "codegen/constant_writer.hpp"
 #include "conv/geometry/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -163,9 +164,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Spatial& pixels = seen.gather.phases.front().pixels;
   spec.alignment = channel_vector_bytes;
   filter_gradient::write(spec, tile.dw, seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("OCTETS", tile.octets, "octets of channels of a block");
   add("SLICES", tile.slices, "warps that share the columns");
   add("SPLITS", tile.splits, "warps that share the taps of a row");
@@ -195,7 +194,7 @@ LaunchSpec launch(const KernelSpec& spec, const Tile& tile, const Seen& seen,
 
 }  // namespace
 
-const Recipe<WgradDepthwiseNhwcMmaTile> wgrad_depthwise_nhwc_mma = {
+constinit const Recipe<WgradDepthwiseNhwcMmaTile> wgrad_depthwise_nhwc_mma = {
     .name = "wgrad_depthwise_nhwc_mma",
     .file = "conv/grouped/wgrad_depthwise_nhwc_mma.cu",
     .filter_gradient = true,

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/gather.hpp"
@@ -141,23 +142,21 @@ std::string describe(const Tile& tile) {
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   spec.alignment = channel_vector_bytes;
   filter_gradient::write(spec, tile.dw, seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   const Spatial& pixels = seen.gather.phases.front().pixels;
   add("OCTETS", tile.octets, "octets of channels of x of a block");
   add("SLICES", slices_of(tile), "warps that have the same channels");
   add("TILE_P", tile.p, "rows of pixels of a tile");
   add("TILE_Q", tile.q);
-  add("DIV_TILES_Q", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[2], tile.q))));
-  add("DIV_TILES_P", make_wide_magic(static_cast<std::uint64_t>(ceil_div(pixels[1], tile.p))));
+  add.wide_divisor("DIV_TILES_Q", ceil_div(pixels[2], tile.q));
+  add.wide_divisor("DIV_TILES_P", ceil_div(pixels[1], tile.p));
   add("MIN_BLOCKS", resident);
   add("SHARED_BYTES", tile.shared_memory);
 }
 
 }  // namespace
 
-const Recipe<WgradGroupedNhwcMmaTile> wgrad_grouped_nhwc_mma = {
+constinit const Recipe<WgradGroupedNhwcMmaTile> wgrad_grouped_nhwc_mma = {
     .name = "wgrad_grouped_nhwc_mma",
     .file = "conv/grouped/wgrad_grouped_nhwc_mma.cu",
     .filter_gradient = true,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "codegen/constant_writer.hpp"
 #include "conv/geometry/boxed_wgrad_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -130,9 +131,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Spatial& pixels = seen.gather.phases.front().pixels;
   spec.alignment = channel_vector_bytes;
   filter_gradient::write(spec, tile.dw, seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("TILE_P", tile.p, "rows of pixels of a tile");
   add("D_TILES", tile.columns, "tiles of 16 columns of pixels");
   add("STAGES", stages, "boxes in shared memory");
@@ -158,7 +157,7 @@ LaunchSpec launch(const KernelSpec& spec, const Tile& tile, const Seen& seen,
 
 }  // namespace
 
-const Recipe<WgradToeplitzNhwcMmaTile> wgrad_toeplitz_nhwc_mma = {
+constinit const Recipe<WgradToeplitzNhwcMmaTile> wgrad_toeplitz_nhwc_mma = {
     .name = "wgrad_toeplitz_nhwc_mma",
     .file = "conv/toeplitz/wgrad_toeplitz_nhwc_mma.cu",
     .filter_gradient = true,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
@@ -276,9 +277,7 @@ void write(KernelSpec& spec, const FewChannelsGradientTile& tile, const Seen& as
   const Gather::Phase& phase = gather.phases.front();
   spec.alignment = static_cast<std::size_t>(std::max(tile.many_copy, tile.copy_bytes));
   filter_gradient::write(spec, tile.dw, roles.seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add("SOURCE_D", gather.source[0]);
   add("STRIDE_D", gather.stride[0]);
   add("STEP_D", gather.step[0]);
@@ -306,12 +305,9 @@ void write(KernelSpec& spec, const FewChannelsGradientTile& tile, const Seen& as
   add("EXCHANGED", exchanged, "x and dy have exchanged roles; padding is not multiplied");
   add_checked_constant(spec.constants, problem, true, true, exchanged);
   add("SHARED_BYTES", tile.shared_memory);
-  const auto divisor = [&](const char* name, std::int64_t value) {
-    add(name, make_wide_magic(static_cast<std::uint64_t>(value)));
-  };
-  divisor("DIV_TILES_Q", ceil_div(phase.pixels[2], tile.q));
-  divisor("DIV_TILES_P", ceil_div(phase.pixels[1], tile.p));
-  divisor("DIV_OUT_O", phase.pixels[0]);
+  add.wide_divisor("DIV_TILES_Q", ceil_div(phase.pixels[2], tile.q));
+  add.wide_divisor("DIV_TILES_P", ceil_div(phase.pixels[1], tile.p));
+  add.wide_divisor("DIV_OUT_O", phase.pixels[0]);
 }
 
 LaunchSpec launch(const KernelSpec& spec, const FewChannelsGradientTile& tile, const Seen& asked,
@@ -333,7 +329,7 @@ std::string describe(const FewChannelsGradientTile& tile) {
              tile.split ? ", 3 products" : "");
 }
 
-const Recipe<FewChannelsGradientTile> wgrad_few_channels_mma = {
+constinit const Recipe<FewChannelsGradientTile> wgrad_few_channels_mma = {
     .name = "wgrad_few_channels_mma",
     .file = "conv/wgrad/wgrad_few_channels_mma.cu",
     .filter_gradient = true,

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <span>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
@@ -208,9 +209,7 @@ void write(KernelSpec& spec, const BandTile& laid, const Seen& seen) {
   spec.alignment = static_cast<std::size_t>(
       std::max({std::int64_t{tile.copy_bytes}, tile.lines.access, run * tile.lines.element}));
   spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add_wgrad_constants(spec.constants, gather, shape.m, shape.n, false);
   add("TAP_MASK", false);
   // If filters are contiguous, a thread reads words of as many rows at a time as divide its rows.
@@ -241,7 +240,7 @@ void write(KernelSpec& spec, const BandTile& laid, const Seen& seen) {
 
 }  // namespace
 
-const Recipe<BandTile> wgrad_nchw_mma = {
+constinit const Recipe<BandTile> wgrad_nchw_mma = {
     .name = "wgrad_nchw_mma",
     .file = "conv/wgrad/wgrad_nchw_mma.cu",
     .filter_gradient = true,
@@ -256,7 +255,7 @@ const Recipe<BandTile> wgrad_nchw_mma = {
     .write = write,
 };
 
-const Recipe<BandTile> wgrad_nchw_wgmma_swap = {
+constinit const Recipe<BandTile> wgrad_nchw_wgmma_swap = {
     .name = "wgrad_nchw_wgmma_swap",
     .file = "conv/wgrad/wgrad_nchw_wgmma_swap.cu",
     .filter_gradient = true,

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <span>
 
+#include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/filter_gradient/layout.hpp"
@@ -147,9 +148,7 @@ void write(KernelSpec& spec, const WgradTile& tile, const Seen& seen) {
   const ConvolutionProblem& problem = seen.problem;
   const Gather& gather = seen.gather;
   spec.constants = gather_constants(problem, gather);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add_wgrad_constants(spec.constants, gather, tile.m, tile.n, true);
   add("TAP_MASK", false);
   add_fragment_constants(spec.constants, fragment_shape(tile), problem, tile.element == 2 ? 1 : 4);
@@ -188,7 +187,7 @@ std::string describe(const WgradTile& tile) {
              " pixels", tile.split ? ", 3 products" : "");
 }
 
-const Recipe<WgradTile> wgrad_nhwc_mma = {
+constinit const Recipe<WgradTile> wgrad_nhwc_mma = {
     .name = "wgrad_nhwc_mma",
     .file = "conv/wgrad/wgrad_nhwc_mma.cu",
     .filter_gradient = true,

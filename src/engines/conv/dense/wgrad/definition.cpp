@@ -1,5 +1,6 @@
 #include "engines/conv/dense/wgrad/definition.hpp"
 
+#include "codegen/constant_writer.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -11,9 +12,7 @@ void add_gradient_definition(std::vector<Constant>& constants, const Convolution
   add_split_constants(constants, is_split(problem), least_reduction(problem));
   add_checked_constant(constants, problem, true, false);
   const Gather::Phase& phase = gather.phases.front();
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(constants);
   const auto add_three = [&](const char* const(&names)[3], const Spatial& values) {
     for (std::size_t i = 0; i < 3; ++i) add(names[i], values[i]);
   };

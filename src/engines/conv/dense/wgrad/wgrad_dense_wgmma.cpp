@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "codegen/constant_writer.hpp"
 #include "conv/dense/wgrad/params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -152,9 +153,7 @@ void add_shared(std::vector<Constant>& constants, const WgradDenseTile& tile, co
   const ConvolutionProblem& problem = seen.problem;
   const Gather& gather = seen.gather;
   const Gather::Phase& phase = gather.phases.front();
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(constants);
   add("element_t", kernel_type(problem.type()));
   add("output_t", kernel_type(problem.result_type()));
   add("compute_t", kernel_type(compute_type(problem.type())));
@@ -214,9 +213,7 @@ void write(KernelSpec& spec, const WgradDenseTile& tile, const Seen& seen) {
     spec.entry = "wgrad_dense_persistent_wgmma";
   }
   add_shared(spec.constants, tile, seen);
-  const auto add = [&](const char* name, auto value, const char* comment = "") {
-    spec.constants.push_back({name, value, comment});
-  };
+  const ConstantWriter add(spec.constants);
   add_dense_space(spec.constants, gather);
   add("OUT_O", phase.pixels[0], "planes of dy");
   add("OUT_P", phase.pixels[1]);
@@ -376,9 +373,9 @@ bool takes(const WgradDenseTile& tile, const ConvolutionProblem& problem, const 
   return !tile.persistent() || (!planar_dy && has_map_of_dw(problem, gather));
 }
 
-const Recipe<WgradDenseTile> wgrad_dense_nhwc_wgmma =
+constinit const Recipe<WgradDenseTile> wgrad_dense_nhwc_wgmma =
     recipe_of("wgrad_dense_nhwc_wgmma", refusal, [](const Seen& seen) { return lay(seen, false); });
-const Recipe<WgradDenseTile> wgrad_dense_nchw_wgmma = recipe_of(
+constinit const Recipe<WgradDenseTile> wgrad_dense_nchw_wgmma = recipe_of(
     "wgrad_dense_nchw_wgmma", planar_refusal, [](const Seen& seen) { return lay(seen, true); });
 
 }  // namespace kiln
