@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/conv/dense/dense_case.hpp"
 #include "engines/choice.hpp"
+#include "ops/conv/dense/dense_case.hpp"
 #include "problem/result_pass.hpp"
 #include "tensor_core_case.hpp"
 #include "written_results.hpp"

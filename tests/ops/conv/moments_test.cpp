@@ -5,8 +5,8 @@
 #include <limits>
 #include <span>
 
-#include "ops/conv/dense/dense_case.hpp"
 #include "engines/choice.hpp"
+#include "ops/conv/dense/dense_case.hpp"
 #include "tensor_core_case.hpp"
 #include "written_results.hpp"
 
