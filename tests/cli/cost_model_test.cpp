@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "cli/files.hpp"
 #include "cli/fit/measured_rows.hpp"
@@ -74,11 +75,11 @@ BOOST_AUTO_TEST_CASE(every_estimate_is_a_time) {
         const auto* list = std::get_if<std::vector<Candidate>>(&answer);
         if (list == nullptr) continue;
         BOOST_TEST(!list->empty(), method->name());
-        std::set<std::pair<int, int>> names;
+        std::set<std::tuple<int, bool, int>> names;
         for (const Candidate& candidate : *list) {
           ++candidates;
           if (!std::isfinite(candidate.seconds) || candidate.seconds < 1e-6 ||
-              !names.insert({candidate.kernel, candidate.parts}).second)
+              !names.insert({candidate.kernel, candidate.groups > 1, candidate.parts}).second)
             BOOST_ERROR(chip << " " << text_of(problem) << ": " << method->name() << " "
                              << candidate.kernel << ", " << candidate.parts
                              << " parts: " << candidate.seconds);

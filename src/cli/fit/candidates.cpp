@@ -37,7 +37,8 @@ std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
     auto* candidates = std::get_if<std::vector<Candidate>>(&answer);
     if (candidates == nullptr || !method->only_by_name(problem).empty()) continue;
     for (Candidate& candidate : *candidates) {
-      MeasuredCandidate each{{method->name(), "", candidate.parts}, method, candidate.kernel};
+      MeasuredCandidate each{
+          {method->name(), "", candidate.parts}, method, candidate.kernel, candidate.groups > 1};
       each.estimated = candidate.seconds;
       each.name.tile = make(*method, problem, chooser, std::move(candidate)).first().kernel.tile;
       found.push_back(std::move(each));
@@ -66,8 +67,7 @@ bool choice_is_measured(const MeasuredProblem& item, const DeviceDescription& de
       }
   }
   return std::ranges::any_of(item.candidates, [&](const MeasuredCandidate& candidate) {
-    return candidate.method == chosen && candidate.kernel == least.kernel &&
-           candidate.name.parts == least.parts;
+    return candidate.method == chosen && is_of(candidate, least);
   });
 }
 
