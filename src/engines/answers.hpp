@@ -32,6 +32,13 @@ struct Estimate {
   int groups = 1;
   double finish_seconds = 0;
 };
+// Whether two candidates of an engine or rewrite, at whatever batch sizes and split counts, launch
+// one kernel. Of both: a Candidate, or what has its kernel and groups.
+template <class A, class B>
+bool same_kernel(const A& a, const B& b) {
+  return a.kernel == b.kernel && (a.groups > 1) == (b.groups > 1);
+}
+
 // Without a proposal that is made already.
 Candidate candidate_of(const Estimate& estimate);
 

@@ -99,8 +99,7 @@ Found in_parts(const Found& reference, const Problem& problem, const DeviceDescr
   Found best;
   const auto answer = ask_once(*reference.method, problem, Chooser(device));
   for (const Estimate& each : answer->estimates)
-    if (each.kernel == reference.estimate.kernel &&
-        (each.groups > 1) == (reference.estimate.groups > 1) && (each.parts == 1 || several))
+    if (same_kernel(each, reference.estimate) && (each.parts == 1 || several))
       keep_if_faster(*reference.method, each, grant.workspace, best);
   return best;
 }

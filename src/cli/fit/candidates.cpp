@@ -38,7 +38,7 @@ std::vector<MeasuredCandidate> candidates_of(const Problem& problem,
     if (candidates == nullptr || !method->only_by_name(problem).empty()) continue;
     for (Candidate& candidate : *candidates) {
       MeasuredCandidate each{
-          {method->name(), "", candidate.parts}, method, candidate.kernel, candidate.groups > 1};
+          {method->name(), "", candidate.parts}, method, candidate.kernel, candidate.groups};
       each.estimated = candidate.seconds;
       each.name.tile = make(*method, problem, chooser, std::move(candidate)).first().kernel.tile;
       found.push_back(std::move(each));
@@ -67,7 +67,8 @@ bool choice_is_measured(const MeasuredProblem& item, const DeviceDescription& de
       }
   }
   return std::ranges::any_of(item.candidates, [&](const MeasuredCandidate& candidate) {
-    return candidate.method == chosen && is_of(candidate, least);
+    return candidate.method == chosen && same_kernel(candidate, least) &&
+           candidate.name.parts == least.parts;
   });
 }
 

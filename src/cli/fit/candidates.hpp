@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cli/fit/measured_rows.hpp"
-#include "engines/engine.hpp"
 #include "engines/method.hpp"
 
 namespace kiln::cli::fit {
@@ -13,16 +12,9 @@ namespace kiln::cli::fit {
 struct MeasuredCandidate {
   Winner name;
   const Method* method = nullptr;
-  // With name.parts these identify the method's candidate.
-  int kernel = 0;                      // Candidate::kernel
-  bool two_steps = false;              // Candidate::groups is more than 1
+  int kernel = 0, groups = 1;          // of the Candidate
   double measured = 0, estimated = 0;  // seconds
 };
-
-inline bool is_of(const MeasuredCandidate& measured, const Candidate& candidate) {
-  return measured.kernel == candidate.kernel && measured.two_steps == (candidate.groups > 1) &&
-         measured.name.parts == candidate.parts;
-}
 
 struct MeasuredProblem {
   std::string group, line;

@@ -34,7 +34,9 @@ void estimate_anew(MeasuredProblem& item, const Engines& wanted, const DeviceDes
     if (candidates == nullptr) continue;
     for (const Candidate& candidate : *candidates)
       for (MeasuredCandidate& each : item.candidates)
-        if (each.method == method && is_of(each, candidate)) each.estimated = candidate.seconds;
+        if (each.method == method && same_kernel(each, candidate) &&
+            each.name.parts == candidate.parts)
+          each.estimated = candidate.seconds;
   }
 }
 
