@@ -136,6 +136,26 @@ KILN_API kilnStatus_t kilnNormalizationBackward(
     kilnTensorDescriptor_t dresidualDesc, void* dresidual, const void* beta,
     kilnTensorDescriptor_t dxDesc, void* dx);
 
+/* The second half of the same, for a convolution that has made the first one in its epilogue
+ * (kilnAddEpilogueNormalizationGradient): dy is g, and dscale and dbias are its sums.
+ *
+ *   dx = alpha * scale * s * (dy - dbias / n - (x - m) s * dscale / n) + beta * dx
+ *
+ * normDesc: whether there is a scale; nothing else of it counts. Where statistics are frozen there
+ * are no sums: BAD_PARAM. In place: dx may be dy or x. */
+KILN_API kilnStatus_t kilnCreateNormalizationBackwardApplyPlan(
+    kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, kilnTensorDescriptor_t xDesc,
+    kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t dxDesc, kilnPlan_t* plan);
+KILN_API kilnStatus_t kilnExecuteNormalizationBackwardApply(
+    kilnHandle_t handle, kilnPlan_t plan, const void* alpha, const void* x, const void* scale,
+    const void* mean, const void* inverseDeviation, const void* dy, const void* dscale,
+    const void* dbias, const void* beta, void* dx);
+KILN_API kilnStatus_t kilnNormalizationBackwardApply(
+    kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, const void* alpha,
+    kilnTensorDescriptor_t xDesc, const void* x, const void* scale, const void* mean,
+    const void* inverseDeviation, kilnTensorDescriptor_t dyDesc, const void* dy, const void* dscale,
+    const void* dbias, const void* beta, kilnTensorDescriptor_t dxDesc, void* dx);
+
 /* ---- moments of parts of a batch ----------------------------------------------------------- */
 
 /* moments: 3 C numbers of the compute type, n of every channel, then m, then M2. n is right up to

@@ -177,6 +177,46 @@ class NormalizationBackward : public Plan {
   Extent x_, residual_, dy_, dresidual_, dx_, channels_;
 };
 
+// dx from g and its sums, which a convolution's epilogue has made.
+class NormalizationBackwardApply : public Plan {
+ public:
+  struct Descriptors {
+    const NormalizationDescriptor& normalization;
+    const TensorDescriptor &x, &dy, &dx;
+  };
+  struct Operands {
+    In x;
+    In scale = nullptr;
+    In mean, inverse_deviation;
+    In dy, dscale, dbias;
+    Out dx;
+  };
+
+  NormalizationBackwardApply(const Handle& handle, const Descriptors& d)
+      : Plan(
+            [&](kilnPlan_t* plan) {
+              return kilnCreateNormalizationBackwardApplyPlan(
+                  handle.get(), d.normalization.get(), d.x.get(), d.dy.get(), d.dx.get(), plan);
+            },
+            d.dx),
+        x_(d.x.extent()),
+        dy_(d.dy.extent()),
+        dx_(d.dx.extent()),
+        channels_(detail::of_channels(d.x)) {}
+
+  void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
+    const detail::HostScale s(scale, compute_type());
+    check(kilnExecuteNormalizationBackwardApply(
+        handle.get(), get(), s.alpha, o.x.at("x", x_), o.scale.at("scale", channels_),
+        o.mean.at("mean", channels_), o.inverse_deviation.at("inverseDeviation", channels_),
+        o.dy.at("dy", dy_), o.dscale.at("dscale", channels_), o.dbias.at("dbias", channels_),
+        s.beta, o.dx.at("dx", dx_)));
+  }
+
+ private:
+  Extent x_, dy_, dx_, channels_;
+};
+
 // n, m and M2 of each channel.
 class NormalizationMoments : public Plan {
  public:

@@ -159,6 +159,20 @@ Operands backward_operands(const Parts& parts, const Given& given, const void* d
   return out;
 }
 
+Operands backward_apply_operands(const Parts& parts, const Given& given, const void* dy,
+                                 const void* dscale, const void* dbias, void* dx) {
+  Operands out;
+  out.add("x", given.x);
+  out.add_if(parts.affine, "scale", given.scale);
+  out.add("mean", given.mean);
+  out.add(given.spread_name, given.spread);
+  out.add("dy", dy);
+  out.add("dscale", dscale);
+  out.add("dbias", dbias);
+  out.add("dx", dx);
+  return out;
+}
+
 Operands combine_operands(const Parts& parts, const void* of_parts, const Statistics& statistics,
                           void* moments) {
   Operands out;
@@ -331,6 +345,46 @@ kilnStatus_t kilnNormalizationBackward(kilnHandle_t handle, kilnNormalizationDes
             optional_tensor(residualDesc, "residualDesc"), tensor_of(dyDesc, "dyDesc"),
             optional_tensor(dresidualDesc, "dresidualDesc"), tensor_of(dxDesc, "dxDesc"));
       });
+}
+
+kilnStatus_t kilnCreateNormalizationBackwardApplyPlan(
+    kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, kilnTensorDescriptor_t xDesc,
+    kilnTensorDescriptor_t dyDesc, kilnTensorDescriptor_t dxDesc, kilnPlan_t* plan) {
+  return create_plan("NormalizationBackwardApply", handle, plan, [&] {
+    return kiln::make_normalization_backward_apply(spec_of(normDesc), tensor_of(xDesc, "xDesc"),
+                                                   tensor_of(dyDesc, "dyDesc"),
+                                                   tensor_of(dxDesc, "dxDesc"));
+  });
+}
+
+kilnStatus_t kilnExecuteNormalizationBackwardApply(kilnHandle_t handle, kilnPlan_t plan,
+                                                   const void* alpha, const void* x,
+                                                   const void* scale, const void* mean,
+                                                   const void* inverseDeviation, const void* dy,
+                                                   const void* dscale, const void* dbias,
+                                                   const void* beta, void* dx) {
+  return execute(
+      "NormalizationBackwardApply", handle, plan, {.alpha = alpha, .beta = beta},
+      backward_apply_operands(
+          parts_of(plan), {x, scale, nullptr, mean, inverseDeviation, "inverseDeviation", nullptr},
+          dy, dscale, dbias, dx));
+}
+
+kilnStatus_t kilnNormalizationBackwardApply(
+    kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, const void* alpha,
+    kilnTensorDescriptor_t xDesc, const void* x, const void* scale, const void* mean,
+    const void* inverseDeviation, kilnTensorDescriptor_t dyDesc, const void* dy, const void* dscale,
+    const void* dbias, const void* beta, kilnTensorDescriptor_t dxDesc, void* dx) {
+  return run(handle, {.alpha = alpha, .beta = beta},
+             backward_apply_operands(
+                 parts_of(normDesc, nullptr),
+                 {x, scale, nullptr, mean, inverseDeviation, "inverseDeviation", nullptr}, dy,
+                 dscale, dbias, dx),
+             [&] {
+               return kiln::make_normalization_backward_apply(
+                   spec_of(normDesc), tensor_of(xDesc, "xDesc"), tensor_of(dyDesc, "dyDesc"),
+                   tensor_of(dxDesc, "dxDesc"));
+             });
 }
 
 kilnStatus_t kilnCreateNormalizationMomentsPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,

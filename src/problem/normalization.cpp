@@ -68,8 +68,8 @@ NormalizationProblem make_forward(NormalizationPass pass, const NormalizationSpe
   return problem;
 }
 
-constexpr const char* pass_names[] = {"fwd",      "inference", "apply",  "bwd",
-                                      "gradient", "moments",   "combine"};
+constexpr const char* pass_names[] = {"fwd",      "inference", "apply",   "bwd",
+                                      "gradient", "bwd_apply", "moments", "combine"};
 
 // That of the innermost dimension.
 std::int64_t stride_of(std::int64_t size) { return size > 1 ? 1 : 0; }
@@ -141,6 +141,20 @@ NormalizationProblem make_normalization_gradient(const NormalizationSpec& spec, 
   return problem;
 }
 
+NormalizationProblem make_normalization_backward_apply(const NormalizationSpec& spec,
+                                                       const Tensor& x, const Tensor& dy,
+                                                       const Tensor& dx) {
+  if (spec.frozen)
+    fail(KILN_STATUS_BAD_PARAM, "normDesc is frozen; expected one that is not, for a frozen one's ",
+         "gradient has no sums");
+  NormalizationSpec of_sums = spec;
+  of_sums.activation = {};
+  return make(NormalizationPass::backward_apply, of_sums,
+              {{&x, "xDesc", false, &NormalizationProblem::x_strides},
+               {&dy, "dyDesc", false, &NormalizationProblem::dy_strides},
+               {&dx, "dxDesc", true, &NormalizationProblem::dx_strides}});
+}
+
 NormalizationProblem make_normalization_moments(const Tensor& x) {
   NormalizationSpec spec;
   spec.affine = false;
@@ -170,7 +184,7 @@ NormalizationProblem make_normalization_combine(const NormalizationSpec& spec, D
 
 std::vector<Operand> operands_of(const NormalizationProblem& p) {
   using Pass = NormalizationPass;
-  const bool backward = p.pass == Pass::backward || p.pass == Pass::gradient;
+  const bool backward = is_backward(p.pass), sums_given = p.pass == Pass::backward_apply;
   const std::int64_t channels = p.dims[1];
   const Operand moments{"moments",
                         p.parameter_type(),
@@ -205,7 +219,7 @@ std::vector<Operand> operands_of(const NormalizationProblem& p) {
   }
   if (p.affine) {
     all.push_back(of_channels(p, "scale"));
-    all.push_back(of_channels(p, "bias"));
+    if (!sums_given) all.push_back(of_channels(p, "bias"));
   }
   if (p.pass != Pass::training) {
     all.push_back(of_channels(p, "mean"));
@@ -219,8 +233,8 @@ std::vector<Operand> operands_of(const NormalizationProblem& p) {
     return all;
   }
   all.push_back({"dy", p.type, p.dims, p.dy_strides, false, true});
-  all.push_back(of_channels(p, "dscale", true));
-  all.push_back(of_channels(p, "dbias", true));
+  all.push_back(of_channels(p, "dscale", !sums_given));
+  all.push_back(of_channels(p, "dbias", !sums_given));
   if (p.residual && p.pass == Pass::backward)
     all.push_back({"dresidual", p.type, p.dims, p.dresidual_strides, true});
   all.push_back({"dx", p.type, p.dims, p.dx_strides, true});

@@ -15,9 +15,16 @@ enum class NormalizationPass : std::uint8_t {
   apply,
   backward,
   gradient,
+  backward_apply,
   moments,
   combine
 };
+
+// Whether a pass makes dx from dy.
+constexpr bool is_backward(NormalizationPass pass) {
+  using Pass = NormalizationPass;
+  return pass == Pass::backward || pass == Pass::gradient || pass == Pass::backward_apply;
+}
 
 // Batch normalization: statistics of each channel, over images and space. With n elements a
 // channel, m their mean, M2 the sum of (x - m)^2, s = 1 / sqrt(M2 / n + epsilon) and p = (x - m) *
@@ -34,6 +41,7 @@ enum class NormalizationPass : std::uint8_t {
 //               frozen, alpha * scale * s * g + beta * dx, as m and s do not depend on x
 //   gradient    the first half of backward: dx = g, rounded to its type, and dbias and dscale of
 //               these g; relu's g is dy unless p <= 0, and 0 then
+//   backward_apply  the second half: dx from g, which is its dy, and sums that are given
 //   moments     n, m and M2 of each channel
 //   combine     those of all parts of a batch from those of each, and what training makes of them
 // alpha, beta and factor are arguments of an execution; factor is its alpha2.
@@ -87,6 +95,12 @@ NormalizationProblem make_normalization_gradient(const NormalizationSpec& spec, 
                                                  const Tensor* residual, const Tensor& dy,
                                                  const Tensor& dx);
 
+// What comes after they are known. Of spec whether there is a scale; frozen, dx needs no sums and
+// is refused.
+NormalizationProblem make_normalization_backward_apply(const NormalizationSpec& spec,
+                                                       const Tensor& x, const Tensor& dy,
+                                                       const Tensor& dx);
+
 // x has at least two dimensions.
 NormalizationProblem make_normalization_moments(const Tensor& x);
 // Of `parts` moments of `channels` channels of a tensor of `type`.
@@ -99,6 +113,7 @@ NormalizationProblem make_normalization_combine(const NormalizationSpec& spec, D
 //   apply       x, scale, bias, mean, deviation, residual, y
 //   backward    x, scale, bias, mean, deviation, residual, dy, dscale, dbias, dresidual, dx
 //   gradient    x, scale, bias, mean, deviation, residual, dy, dscale, dbias, dx
+//   backward_apply  x, scale, mean, deviation, dy, dscale, dbias, dx
 //   moments     x, moments
 //   combine     parts, running_mean, running_variance, mean, deviation, moments
 // "deviation" is s, the inverse deviation. Those of a channel are dense, in parameter_type(), and

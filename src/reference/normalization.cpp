@@ -83,6 +83,12 @@ class Reference {
         out.deviation = {of_channel("deviation", c, 0), 0};
         if (request_.result + 1 < operands_.size()) take_sums(out, c);
         break;
+      case NormalizationPass::backward_apply:
+        out.mean = {of_channel("mean", c, 0), 0};
+        out.deviation = {of_channel("deviation", c, 0), 0};
+        out.dscale = {of_channel("dscale", c, 0), 0};
+        out.dbias = {of_channel("dbias", c, 0), 0};
+        break;
     }
     return out;
   }

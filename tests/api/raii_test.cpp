@@ -221,6 +221,17 @@ BOOST_AUTO_TEST_CASE(normalization_its_gradient_and_its_moments) {
                             .dx = dx.data()});
   BOOST_TEST(dbias.read()[0] == 7);
   BOOST_TEST(dscale.read()[0] == 3.75f);  // 3 / 4 + 4 * 3 / 4
+  kiln::NormalizationBackwardApply rest(handle, {.normalization = norm, .x = t, .dy = t, .dx = t});
+  rest.finalize();
+  rest.execute(handle, {.x = x.data(),
+                        .mean = mean.data(),
+                        .inverse_deviation = deviation.data(),
+                        .dy = dy.data(),
+                        .dscale = dscale.data(),
+                        .dbias = dbias.data(),
+                        .dx = dx.data()});
+  // dy - 7 / 4 - (x - mean) deviation * 3.75 / 4, of which relu has let nothing out
+  BOOST_TEST(dx.read()[0] == dy.read()[0] - 1.75f - (x.read()[0] - 4) * 0.25f * 0.9375f);
   kiln::NormalizationMoments measure(handle, part);
   measure.finalize();
   measure.execute(handle, {.x = x.data(), .moments = moments.data()});

@@ -63,7 +63,7 @@ class Scene {
 
  private:
   static constexpr int tensor_count = 5;
-  static constexpr int operation_count = 27;
+  static constexpr int operation_count = 28;
 
   // One of the tensors, rarely null.
   kilnTensorDescriptor_t tensor(Input& in) {
@@ -109,6 +109,7 @@ class Scene {
       case 25:
         return kilnCreateCombineNormalizationMomentsPlan(h, norm_, in.enumerator<kilnDataType_t>(),
                                                          in.number(), in.number(), plan);
+      case 26: return kilnCreateNormalizationBackwardApplyPlan(h, norm_, a, b, c, plan);
       default: return create_with_list(in, {a, b, c, d}, plan);
     }
   }
@@ -178,6 +179,8 @@ class Scene {
                                                 p);
       case 24: return kilnExecuteNormalizationMoments(h, plan, p, p);
       case 25: return kilnExecuteCombineNormalizationMoments(h, plan, p, &one, p, p, p, p, p);
+      case 26:
+        return kilnExecuteNormalizationBackwardApply(h, plan, &one, p, p, p, p, p, p, p, &one, p);
       default:
         return kilnExecuteConvolutionForwardEpilogue(h, plan, &one, p, p, &one, 0, nullptr, p);
     }

@@ -35,6 +35,7 @@ Problem problem_of(NormalizationPass pass, const NormalizationSpec& spec, const 
     case NormalizationPass::inference: return make_normalization_inference(spec, t, r, t);
     case NormalizationPass::apply: return make_normalization_apply(spec, t, r, t);
     case NormalizationPass::backward: return make_normalization_backward(spec, t, r, t, r, t);
+    case NormalizationPass::backward_apply: return make_normalization_backward_apply(spec, t, t, t);
     case NormalizationPass::moments: return make_normalization_moments(t);
     default: return make_normalization_training(spec, t, r, t);
   }
@@ -146,12 +147,15 @@ BOOST_AUTO_TEST_SUITE(normalization)
 
 BOOST_AUTO_TEST_CASE(every_pass_type_and_layout) {
   auto share = share_of_cases();
-  for (const auto pass : {NormalizationPass::training, NormalizationPass::inference,
-                          NormalizationPass::backward, NormalizationPass::moments})
+  for (const auto pass :
+       {NormalizationPass::training, NormalizationPass::inference, NormalizationPass::backward,
+        NormalizationPass::backward_apply, NormalizationPass::moments})
     for (const DataType type : all_types)
       for (const kilnTensorFormat_t layout : layouts)
         for (const bool parts : {false, true}) {
-          if (parts && pass == NormalizationPass::inference) continue;
+          const bool one_step =
+              pass == NormalizationPass::inference || pass == NormalizationPass::backward_apply;
+          if (parts && one_step) continue;
           if (!share.takes(static_cast<int>(pass), type, layout, parts)) continue;
           // As many elements as make clusters and parts, and some that no vector has.
           Case item(problem_of(pass, with(KILN_ACTIVATION_RELU),
@@ -229,13 +233,14 @@ BOOST_AUTO_TEST_CASE(every_rank_and_any_strides) {
   BOOST_TEST(Case(make_normalization_backward(frozen, last, &gaps, last, &gaps, last)).fault() ==
              "");
   // Of nothing: statistics and gradients are 0.
-  for (const auto pass :
-       {NormalizationPass::inference, NormalizationPass::backward, NormalizationPass::moments})
+  for (const auto pass : {NormalizationPass::inference, NormalizationPass::backward,
+                          NormalizationPass::backward_apply, NormalizationPass::moments})
     BOOST_TEST(Case(problem_of(pass, {}, tensor(f32, {0, 3, 4}), false)).fault() == "");
 }
 
 BOOST_AUTO_TEST_CASE(results_in_place_of_x) {
-  for (const auto pass : {NormalizationPass::training, NormalizationPass::backward}) {
+  for (const auto pass : {NormalizationPass::training, NormalizationPass::backward,
+                          NormalizationPass::backward_apply}) {
     const Case item(problem_of(pass, with(KILN_ACTIVATION_RELU),
                                tensor(KILN_DATA_BFLOAT16, {4, 16, 6, 4}, KILN_TENSOR_NHWC), false));
     BOOST_TEST(item.fault_of(item.run(false, true), true) == "");

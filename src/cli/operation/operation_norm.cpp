@@ -25,9 +25,10 @@ class NormOperation final : public Operation {
   void add_flags(Command app) override {
     app.add_option("--dir", direction_,
                    "fwd: y in training; inference: y from mean and variance; apply: from mean and "
-                   "inverse deviation; bwd: the gradients; moments: count, mean and M2 of each "
-                   "channel; combine: those of a whole from those of its parts")
-        .one_of({"fwd", "inference", "apply", "bwd", "moments", "combine"})
+                   "inverse deviation; bwd: the gradients; bwd_apply: dx from sums that are given; "
+                   "moments: count, mean and M2 of each channel; combine: those of a whole from "
+                   "those of its parts")
+        .one_of({"fwd", "inference", "apply", "bwd", "bwd_apply", "moments", "combine"})
         .show_default();
     app.add_flag("--no-affine", plain_, "No scale and bias");
     app.add_flag("--no-running", local_, "Training updates no running statistics");
@@ -59,6 +60,12 @@ class NormOperation final : public Operation {
     if (direction_ == "bwd")
       return make_normalization_backward(spec, t.at("x"), residual, t.at("dy"),
                                          residual_ ? &t.at("dresidual") : nullptr, t.at("dx"));
+    if (direction_ == "bwd_apply" && residual_)
+      fail(KILN_STATUS_BAD_PARAM,
+           "--dir is bwd_apply; expected another with --residual, for dy is ",
+           "the gradient after it");
+    if (direction_ == "bwd_apply")
+      return make_normalization_backward_apply(spec, t.at("x"), t.at("dy"), t.at("dx"));
     if (frozen_)
       fail(KILN_STATUS_BAD_PARAM, "--dir is ", direction_, "; expected bwd with --frozen");
     if (direction_ == "inference")
@@ -77,7 +84,7 @@ class NormOperation final : public Operation {
   std::map<std::string, Tensor> tensors(const std::vector<std::int64_t>& sizes) const {
     std::vector<std::string> names{"x"};
     if (residual_) names.emplace_back("residual");
-    if (direction_ == "bwd") {
+    if (direction_.starts_with("bwd")) {
       names.emplace_back("dy");
       if (residual_) names.emplace_back("dresidual");
       names.emplace_back("dx");

@@ -39,9 +39,7 @@ Combining combining_of(const NormalizationProblem& problem, const std::vector<Op
 // Vectors that a thread loads at a time from each tensor: 64 bytes from one, 32 from each of
 // several.
 int unroll_of(const NormalizationProblem& problem, const Combining& combining, bool statistics) {
-  const bool several = problem.pass == NormalizationPass::backward ||
-                       problem.pass == NormalizationPass::gradient ||
-                       (problem.residual && !statistics);
+  const bool several = is_backward(problem.pass) || (problem.residual && !statistics);
   const int vector = combining.vector * static_cast<int>(size_of(problem.type));
   return std::clamp((several ? 32 : 64) / vector, 2, 16);
 }

@@ -16,15 +16,12 @@ struct NormalizationPasses {
 
   NormalizationPasses(const NormalizationProblem& problem, const DeviceDescription& device);
 
-  // Whether gradients are summed.
-  bool backward() const {
-    return problem.pass == NormalizationPass::backward ||
-           problem.pass == NormalizationPass::gradient;
-  }
-  // Whether statistics are taken before the pass over the elements.
+  bool backward() const { return is_backward(problem.pass); }
+  // Whether statistics, or the sums of a gradient, are taken before the pass over the elements.
   bool has_statistics() const {
     using Pass = NormalizationPass;
-    return problem.pass == Pass::training || problem.pass == Pass::moments || backward();
+    return problem.pass == Pass::training || problem.pass == Pass::moments ||
+           (backward() && problem.pass != Pass::backward_apply);
   }
   // Whether there is a pass over the elements.
   bool applies() const {

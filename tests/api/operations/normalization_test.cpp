@@ -103,6 +103,11 @@ BOOST_AUTO_TEST_CASE(gradients_with_a_residual) {
   BOOST_TEST(dscale.read()[0] == 5);  // (-3 - 2 + 3 + 12) / 2
   BOOST_TEST(dresidual.read() == dy.read());
   for (int i = 0; i < 4; ++i) close(dx.read()[i], i + 1 - 2.5 - (2 * i - 3) * 0.5 * 5.0 / 4);
+  const Buffer<float> again({-1, -1, -1, -1});
+  succeeds(kilnNormalizationBackwardApply(handle, norm, &one, n.t, n.x.data(), n.scale.data(),
+                                          mean.data(), deviation.data(), n.t, dresidual.data(),
+                                          dscale.data(), dbias.data(), &zero, n.t, again.data()));
+  BOOST_TEST(again.read() == dx.read());
 }
 
 BOOST_AUTO_TEST_CASE(moments_of_parts) {

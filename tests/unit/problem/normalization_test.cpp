@@ -36,6 +36,8 @@ BOOST_AUTO_TEST_CASE(operands_in_the_order_of_execution) {
              "x scale bias mean deviation residual dy dscale! dbias! dresidual! dx!");
   BOOST_TEST(names_of(operands_of(make_normalization_gradient({}, t, &t, t, t))) ==
              "x scale bias mean deviation residual dy dscale! dbias! dx!");
+  BOOST_TEST(names_of(operands_of(make_normalization_backward_apply({}, t, t, t))) ==
+             "x scale mean deviation dy dscale dbias dx!");
   BOOST_TEST(names_of(operands_of(make_normalization_moments(t))) == "x moments!");
   BOOST_TEST(names_of(operands_of(make_normalization_combine({}, KILN_DATA_HALF, 4, 3))) ==
              "parts running_mean! running_variance! mean! deviation! moments!");
