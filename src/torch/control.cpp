@@ -9,6 +9,7 @@
 #include "torch/plans/handles.hpp"
 #include "torch/policy/choices.hpp"
 #include "torch/policy/policy.hpp"
+#include "torch/pooling/operators.hpp"
 #include "torch/report.hpp"
 
 namespace kiln::torch {
@@ -85,7 +86,10 @@ const char* kilnTorchRegisterFused(const char* key) {
                            {"normalize", &normalize},
                            {"normalize_backward", &normalize_backward},
                            {"block", &block},
-                           {"block_backward", &block_backward}}));
+                           {"block_backward", &block_backward},
+                           {"link_backward", &link_backward},
+                           {"max_pool", &max_pool},
+                           {"max_pool_backward", &max_pool_backward}}));
 }
 
 int kilnTorchSetRecorded(int recorded) { return set_recorded(recorded != 0) ? 1 : 0; }

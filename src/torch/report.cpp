@@ -38,7 +38,7 @@ std::string report() {
   for (const auto& entry : all_entries()) {
     const PlanRequest& r = entry->request;
     const PlanEntry::Facts f = entry->facts();
-    if (f.served + f.native == 0 && r.pass == Pass::add_bias) continue;
+    if (f.served + f.native == 0 && r.pass == Pass::add) continue;
     rows.push_back({
         {"pass", name_of(r.pass)},
         {"a", sizes_text(r.a.sizes, r.rank)},

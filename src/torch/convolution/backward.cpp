@@ -1,4 +1,6 @@
 // aten::convolution_backward: up to three gradients, each computed by its own plan.
+#include "torch/convolution/backward.hpp"
+
 #include <algorithm>
 #include <memory>
 
@@ -7,25 +9,6 @@
 
 namespace kiln::torch {
 namespace {
-
-struct BackwardCall {
-  Tensor dy, x, w;
-  std::optional<Integers> bias_sizes;
-  Arguments arguments;
-  std::array<bool, 3> mask{};
-  // Set by check():
-  Geometry geometry{};
-  Extents y_sizes{};
-  Format format{};
-
-  Refusal check() {
-    Refusal refusal = check_flags();
-    if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
-    if (refusal == nullptr) refusal = check_gradient(x, dy, y_sizes);
-    if (refusal == nullptr) format = format_of(x, w, arguments);
-    return refusal;
-  }
-};
 
 // A gradient: the step that computes it, and the tensor that it is written to.
 struct Gradient {
@@ -168,6 +151,20 @@ class Serving {
 
 // Takes the arguments from the stack and leaves the gradients there.
 void compute(Value* stack, bool only_if_enabled) {
+  BackwardCall call = BackwardCall::take(stack);
+  const Refusal refusal = call.check();
+  Gradients out = !only_if_enabled || is_enabled(call.x)
+                      ? gradients_of(call, refusal)
+                      : native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments,
+                                        call.mask, refusal == nullptr);
+  stack[0] = give_tensor(std::move(out.dx));
+  stack[1] = give_tensor(std::move(out.dw));
+  stack[2] = give_tensor(std::move(out.db));
+}
+
+}  // namespace
+
+BackwardCall BackwardCall::take(const Value* stack) {
   BackwardCall call;
   call.dy = take_tensor(stack[0]);
   call.x = take_tensor(stack[1]);
@@ -176,22 +173,23 @@ void compute(Value* stack, bool only_if_enabled) {
     call.bias_sizes = take_integers(*sizes);
   call.arguments = Arguments::take(stack + 4);
   call.mask = take_mask(stack[10]);
-  const Refusal refusal = call.check();
-  const bool serves = !only_if_enabled || is_enabled(call.x);
-  Gradients out;
-  if (serves && refusal == nullptr) {
-    out = Serving(call).serve();
-  } else {
-    if (serves) note_refusal(Pass::data_gradient, call.x, call.w, call.geometry, refusal);
-    out = native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments, call.mask,
-                          refusal == nullptr);
-  }
-  stack[0] = give_tensor(std::move(out.dx));
-  stack[1] = give_tensor(std::move(out.dw));
-  stack[2] = give_tensor(std::move(out.db));
+  return call;
 }
 
-}  // namespace
+Refusal BackwardCall::check() {
+  Refusal refusal = check_flags();
+  if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
+  if (refusal == nullptr) refusal = check_gradient(x, dy, y_sizes);
+  if (refusal == nullptr) format = format_of(x, w, arguments);
+  return refusal;
+}
+
+Gradients gradients_of(BackwardCall& call, Refusal refusal) {
+  if (refusal == nullptr) return Serving(call).serve();
+  note_refusal(Pass::data_gradient, call.x, call.w, call.geometry, refusal);
+  return native_backward(call.dy, call.x, call.w, call.bias_sizes, call.arguments, call.mask,
+                         false);
+}
 
 void convolution_backward(Value* stack, std::uint64_t, std::uint64_t) { compute(stack, true); }
 

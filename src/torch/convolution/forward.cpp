@@ -66,7 +66,7 @@ PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
 // The request of y += bias, for convolutions whose kernel cannot add it.
 PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
   PlanRequest request = request_of(call.x, {});
-  request.pass = Pass::add_bias;
+  request.pass = Pass::add;
   request.math = KILN_MATH_DEFAULT;
   request.a.sizes.fill(1);
   request.a.sizes[1] = call.y_sizes[1];
@@ -76,7 +76,8 @@ PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
   return request;
 }
 
-// Computes y by Kiln: by the convolution's plan and, if that adds no bias, by the plan add_bias.
+// Computes y by Kiln: by the convolution's plan and, if that adds no bias, by the plan of
+// Pass::add.
 Result by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
                const Extents& y_strides) {
   Tensor x_copy, w_copy, residual_copy;

@@ -26,6 +26,19 @@ Refusal check_channels(const Tensor& x, const Tensor& numbers) {
   return nullptr;
 }
 
+NormalizationCall NormalizationCall::take(const Value* from_input) {
+  NormalizationCall call;
+  call.x = take_tensor(from_input[0]);
+  call.mean = take_tensor(from_input[1]);
+  call.inverse_deviation = take_tensor(from_input[2]);
+  call.weight = take_optional_tensor(from_input[3]);
+  call.bias = take_optional_tensor(from_input[4]);
+  call.residual = take_optional_tensor(from_input[5]);
+  call.activation = static_cast<std::int32_t>(from_input[6]);
+  call.coefficient = std::bit_cast<double>(from_input[7]);
+  return call;
+}
+
 Refusal NormalizationCall::check() const {
   Refusal refusal = check_input(x);
   for (const Tensor* numbers : {&mean, &inverse_deviation, &weight, &bias})

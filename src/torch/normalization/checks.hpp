@@ -14,6 +14,8 @@ struct NormalizationCall {
   double coefficient = 0;
   bool own = false;
 
+  // input, mean, inverse_deviation, weight, bias, residual, activation, coefficient: eight Values.
+  static NormalizationCall take(const Value* from_input);
   // Checks all tensors that are defined; x must be.
   Refusal check() const;
 };

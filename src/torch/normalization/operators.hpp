@@ -46,6 +46,18 @@ void block(Value* stack, std::uint64_t arguments, std::uint64_t results);
 // residual, norm_weight and norm_bias, as normalize_backward does.
 void block_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
+// (Tensor? grad_normalized, Tensor convolved, Tensor mean, Tensor inverse_deviation,
+//  Tensor? norm_weight, Tensor? norm_bias, Tensor? residual, int activation, float coefficient,
+//  bool with_residual, Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes,
+//  SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding,
+//  SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)
+// Of a convolution whose input is act(norm(convolved) + residual), with the statistics of
+// convolved: the gradients of convolved, residual (no elements if it is not wanted), norm_weight,
+// norm_bias, weight and bias. grad_output: of the convolution's result; grad_normalized: what else
+// reaches its input. A convolution's kernel that can takes both through the activation and makes
+// the sums; else one step follows the other.
+void link_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
 // The moments of a tensor, by Kiln or, where it refuses, composed of PyTorch's functions.
 Tensor moments_of(const Tensor& x);
 

@@ -5,7 +5,6 @@
 #include "torch/plans/descriptors.hpp"
 
 namespace kiln::torch {
-namespace {
 
 void set_normalization(kilnNormalizationDescriptor_t descriptor, const PlanRequest& r) {
   must(kilnSetNormalizationDescriptor(descriptor, r.has_bias, r.has_running, r.is_frozen,
@@ -16,8 +15,6 @@ void set_normalization(kilnNormalizationDescriptor_t descriptor, const PlanReque
                                    r.activation_coefficient()));
   must(kilnSetNormalizationActivation(descriptor, activation));
 }
-
-}  // namespace
 
 bool is_normalization(Pass pass) { return pass >= Pass::moments; }
 
@@ -48,6 +45,10 @@ kilnPlan_t create_normalization(kilnHandle_t handle, const PlanRequest& r) {
     return plan;
   }
   set_tensor(dy, r, r.b);
+  if (r.pass == Pass::normalize_gradient_from_sums) {
+    must(kilnCreateNormalizationBackwardApplyPlan(handle, normalization, x, dy, y, &plan));
+    return plan;
+  }
   kilnTensorDescriptor_t dresidual = nullptr;
   if (r.has_dresidual != 0) dresidual = y;
   must(kilnCreateNormalizationBackwardPlan(handle, normalization, x, given_residual, dy, dresidual,
@@ -80,6 +81,11 @@ void execute_normalization(kilnHandle_t handle, kilnPlan_t plan, const PlanReque
       status = kilnExecuteNormalizationBackward(handle, plan, one, o.x, o.scale, o.bias, o.mean,
                                                 o.inverse_deviation, o.residual, o.dy, o.dscale,
                                                 o.dbias, o.dresidual, zero, o.y);
+      break;
+    case Pass::normalize_gradient_from_sums:
+      status = kilnExecuteNormalizationBackwardApply(handle, plan, one, o.x, o.scale, o.mean,
+                                                     o.inverse_deviation, o.dy, o.dscale, o.dbias,
+                                                     zero, o.y);
       break;
     default: break;  // a convolution
   }

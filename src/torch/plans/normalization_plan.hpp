@@ -8,6 +8,9 @@ namespace kiln::torch {
 
 bool is_normalization(Pass pass);
 
+// What the request says of a normalization.
+void set_normalization(kilnNormalizationDescriptor_t descriptor, const PlanRequest& request);
+
 // Throws std::runtime_error if Kiln refuses.
 kilnPlan_t create_normalization(kilnHandle_t handle, const PlanRequest& request);
 

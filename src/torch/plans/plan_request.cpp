@@ -4,6 +4,7 @@
 #include <bit>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 
 #include "torch/plans/descriptors.hpp"
 #include "torch/plans/normalization_plan.hpp"
@@ -34,8 +35,90 @@ kilnPlan_t create_with_moments(kilnHandle_t handle, const PlanRequest& r, kilnTe
   return plan;
 }
 
+// Throws if every engine would take a pass over the result for what its epilogue asks for.
+void must_be_carried(kilnPlan_t plan) {
+  int count = 0;
+  must(kilnGetPlanEngineCount(plan, &count));
+  for (int i = 0; i < count; ++i) {
+    const char *name = nullptr, *refusal = nullptr;
+    must(kilnGetPlanEngine(plan, i, &name, &refusal));
+    if (*refusal == '\0' && std::string_view(name) != "gradient_pass") return;
+  }
+  kilnDestroyPlan(plan);
+  throw std::runtime_error("kiln: no engine takes the normalization's gradient in its epilogue");
+}
+
+// The data gradient, as the transposed convolution of dy, with another gradient of x added, or
+// going on through the normalization that made x.
+kilnPlan_t create_with_gradient(kilnHandle_t handle, const PlanRequest& r,
+                                kilnTensorDescriptor_t dy, kilnFilterDescriptor_t w,
+                                kilnConvolutionDescriptor_t convolution,
+                                kilnTensorDescriptor_t dx) {
+  EpilogueDescriptor epilogue;
+  if (r.has_residual != 0) {
+    TensorDescriptor residual;
+    set_tensor(residual, r, {r.c.sizes, r.residual_strides});
+    must(kilnAddEpilogueResidual(epilogue, residual));
+  }
+  NormalizationDescriptor normalization;
+  set_normalization(normalization, r);
+  must(kilnAddEpilogueNormalizationGradient(epilogue, normalization, dx,
+                                            r.has_norm_residual != 0 ? dx : nullptr));
+  kilnPlan_t plan = nullptr;
+  must(
+      kilnCreateConvolutionTransposedEpiloguePlan(handle, dy, w, convolution, epilogue, dx, &plan));
+  must_be_carried(plan);
+  return plan;
+}
+
+void execute_with_gradient(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
+                           const Operands& o) {
+  const auto [one, zero] = scalars_of(request);
+  const NormalizationOperands& norm = *o.norm;
+  std::array<const void*, 9> list{};
+  int count = 0;
+  if (request.has_residual != 0) list[count++] = o.residual;
+  list[count++] = norm.x;
+  if (request.has_bias != 0) {
+    list[count++] = norm.scale;
+    list[count++] = norm.bias;
+  }
+  list[count++] = norm.mean;
+  list[count++] = norm.inverse_deviation;
+  if (request.has_norm_residual != 0) list[count++] = norm.residual;
+  list[count++] = norm.dscale;
+  list[count++] = norm.dbias;
+  const kilnStatus_t status = kilnExecuteConvolutionTransposedEpilogue(
+      handle, plan, one, o.a, o.b, request.has_residual != 0 ? one : zero, count, list.data(), o.c);
+  if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a convolution failed");
+}
+
+kilnPlan_t create_max_pool(kilnHandle_t handle, const PlanRequest& r) {
+  TensorDescriptor x, y;
+  set_tensor(x, r, r.a);
+  set_tensor(y, r, r.c);
+  PoolingDescriptor pooling;
+  must(kilnSetPoolingNdDescriptor(pooling, KILN_POOLING_MAX, KILN_PROPAGATE_NAN, r.rank - 2,
+                                  r.b.sizes.data(), r.padding.data(), r.padding.data(),
+                                  r.stride.data(), r.dilation.data()));
+  Extents sizes{};
+  must(kilnGetPoolingForwardOutputDim(pooling, x, r.rank, sizes.data()));
+  if (sizes != r.c.sizes) must(kilnSetPoolingCeilMode(pooling, 1));
+  kilnPlan_t plan = nullptr;
+  if (r.pass == Pass::max_pool) {
+    must(kilnCreatePoolingForwardPlan(handle, pooling, x, y, &plan));
+    return plan;
+  }
+  TensorDescriptor dx;
+  set_tensor(dx, r, {r.a.sizes, r.residual_strides});
+  must(kilnCreatePoolingBackwardPlan(handle, pooling, y, x, dx, &plan));
+  return plan;
+}
+
 kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
   if (is_normalization(r.pass)) return create_normalization(handle, r);
+  if (r.pass == Pass::max_pool || r.pass == Pass::max_pool_gradient)
+    return create_max_pool(handle, r);
   TensorDescriptor a, c, residual, bias;
   FilterDescriptor b;
   ConvolutionDescriptor convolution;
@@ -47,7 +130,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
     must(kilnCreateConvolutionBackwardBiasPlan(handle, a, c, &plan));
     return plan;
   }
-  if (r.pass == Pass::add_bias) {
+  if (r.pass == Pass::add) {
     must(kilnCreateAddTensorPlan(handle, a, c, &plan));
     return plan;
   }
@@ -59,6 +142,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
       must(kilnCreateConvolutionTransposedPlan(handle, a, b, convolution, c, &plan));
       return plan;
     case Pass::data_gradient:
+      if (r.has_norm != 0) return create_with_gradient(handle, r, a, b, convolution, c);
       must(kilnCreateConvolutionBackwardDataPlan(handle, b, a, convolution, c, &plan));
       return plan;
     case Pass::filter_gradient:
@@ -94,11 +178,14 @@ const char* name_of(Pass pass) {
     case Pass::data_gradient: return "data gradient";
     case Pass::filter_gradient: return "filter gradient";
     case Pass::bias_gradient: return "bias gradient";
-    case Pass::add_bias: return "add bias";
+    case Pass::add: return "add";
+    case Pass::max_pool: return "max pool";
+    case Pass::max_pool_gradient: return "max pool gradient";
     case Pass::moments: return "moments";
     case Pass::combine_moments: return "combine moments";
     case Pass::normalize: return "normalize";
     case Pass::normalize_gradient: return "normalize gradient";
+    case Pass::normalize_gradient_from_sums: return "normalize gradient from sums";
   }
   return "";
 }
@@ -189,6 +276,7 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
       status = kilnExecuteConvolutionTransposed(handle, plan, one, o.a, o.b, zero, o.c);
       break;
     case Pass::data_gradient:
+      if (request.has_norm != 0) return execute_with_gradient(handle, plan, request, o);
       status = kilnExecuteConvolutionBackwardData(handle, plan, one, o.b, o.a, zero, o.c);
       break;
     case Pass::filter_gradient:
@@ -198,7 +286,14 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
     case Pass::bias_gradient:
       status = kilnExecuteConvolutionBackwardBias(handle, plan, one, o.a, zero, o.c);
       break;
-    case Pass::add_bias: status = kilnExecuteAddTensor(handle, plan, one, o.a, one, o.c); break;
+    case Pass::max_pool:
+      status = kilnExecutePoolingForward(handle, plan, one, o.a, zero, o.c);
+      break;
+    case Pass::max_pool_gradient:
+      status = kilnExecutePoolingBackward(handle, plan, one, o.c, o.a, zero,
+                                          const_cast<void*>(o.residual));
+      break;
+    case Pass::add: status = kilnExecuteAddTensor(handle, plan, one, o.a, one, o.c); break;
     default: break;  // a normalization has operands of its own
   }
   if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a convolution failed");

@@ -19,15 +19,19 @@ namespace kiln::torch {
 enum class Pass : std::int32_t {
   forward,          // a: x, b: w, c: y; with bias, residual and activation if requested
   transposed,       // a: x, b: w, c: y
-  data_gradient,    // a: dy, b: w, c: dx
+  data_gradient,    // a: dy, b: w, c: dx; with another gradient of x as residual if requested
   filter_gradient,  // a: x, b: dw, c: dy
   bias_gradient,    // a: dy, c: db
-  add_bias,         // a: bias, c: y
+  add,              // a: a bias, or a tensor of y's sizes, c: y
+  // Of maximum pooling, whose window is the sizes of b:
+  max_pool,           // a: x, c: y
+  max_pool_gradient,  // a: x, c: dy; the result, dx, has the residual's strides
   // Of batch normalization (plans/normalization_plan.hpp):
-  moments,             // a: x
-  combine_moments,     // a: the numbers of parts and channels, as sizes
-  normalize,           // a: x, c: y; with residual and activation if requested
-  normalize_gradient,  // a: x, b: dy, c: dx and dresidual; with residual and activation
+  moments,                       // a: x
+  combine_moments,               // a: the numbers of parts and channels, as sizes
+  normalize,                     // a: x, c: y; with residual and activation if requested
+  normalize_gradient,            // a: x, b: dy, c: dx and dresidual; with residual and activation
+  normalize_gradient_from_sums,  // a: x, b: the gradient after the activation, c: dx
 };
 const char* name_of(Pass pass);
 
@@ -47,6 +51,10 @@ struct PlanRequest {
   std::int32_t activation;  // kilnActivationMode_t
   std::int32_t has_bias, has_residual;
   std::int32_t has_moments;  // of a convolution: whether it makes the moments of its result
+  // Of a data gradient: whether it goes on through the normalization, residual and activation that
+  // made x (activation, coefficient and has_bias are then those of the normalization). All tensors
+  // of x's sizes have the strides of c. Refused where that takes a pass over the result.
+  std::int32_t has_norm, has_norm_residual;
   // Of a normalization, whose has_bias says whether there are scale and bias: whether running
   // statistics are updated, statistics are constants to the gradient, and the residual's gradient
   // is wanted.
@@ -97,10 +105,12 @@ std::int32_t alignment_of(std::initializer_list<const void*> addresses);
 // reason in `why`.
 kilnPlan_t create_plan(kilnHandle_t handle, const PlanRequest& request, std::string& why);
 
+struct NormalizationOperands;
 // The operands in the order a, b, residual, bias, c. Operands that the pass does not have are null.
 struct Operands {
   const void *a = nullptr, *b = nullptr, *residual = nullptr, *bias = nullptr;
   void *c = nullptr, *moments = nullptr;
+  const NormalizationOperands* norm = nullptr;  // of a data gradient with has_norm
 };
 // Enqueues the plan on the handle's stream. filter_gradient writes to b. Throws std::runtime_error.
 void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,

@@ -69,9 +69,11 @@ class FuseTraining(unittest.TestCase):
         fused, own, x = pair()
         rows = {row["norm"]: (row["conv"], row["carries"]) for row in kiln.torch.fused_blocks(fused).rows}
         self.assertEqual(rows, {
-            "layer1.bn1": ("layer1.conv1", "moments, relu"), "layer1.bn2": ("layer1.conv2", "moments"),
-            "layer1.down.1": ("layer1.down.0", "moments, addition, relu"),
-            "layer2.bn1": ("layer2.conv1", "moments, relu"), "layer2.bn2": ("layer2.conv2", "moments, addition, relu"),
+            "layer1.bn1": ("layer1.conv1", "moments, relu, gradient in layer1.conv2"),
+            "layer1.bn2": ("layer1.conv2", "moments"),
+            "layer1.down.1": ("layer1.down.0", "moments, addition, relu, gradient in layer2.conv1"),
+            "layer2.bn1": ("layer2.conv1", "moments, relu, gradient in layer2.conv2"),
+            "layer2.bn2": ("layer2.conv2", "moments, addition, relu"),
             "norm": ("", "silu"),
         })
         optimizers = [torch.optim.SGD(model.parameters(), 0.1, 0.9) for model in (fused, own)]

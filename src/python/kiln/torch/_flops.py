@@ -44,6 +44,11 @@ def _count_convolutions() -> None:
         *_, x, weight, _, _, _, _, transposed, _, _, mask = rest
         return _convolution(x, weight, y, transposed) * sum(map(bool, mask[:2]))
 
+    @flop_counter.register_flop_formula(ops.link_backward)
+    def backward_of_link(*arguments: Any, **_: Any) -> int:
+        dy, x, weight, _, _, _, _, transposed, _, _, mask = arguments[10:]
+        return _convolution(x, weight, dy, transposed) * (1 + sum(map(bool, mask[1:2])))
+
     @flop_counter.register_flop_formula(ops.convolution_backward)
     def backward(dy: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
                  transposed: bool, output_padding: Any, groups: Any, mask: Sequence[bool], **_: Any) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import _activations
+from . import _activations, _pool
 from ._norm import _composed
 from ._extension import extension
 
@@ -27,6 +27,8 @@ _SCHEMAS = (
     "native_convolution_bias_activation(Tensor input, Tensor weight, Tensor? bias, "
     "Tensor? residual, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups, int activation, float coefficient) -> Tensor",
+    "native_add(Tensor input, Tensor other) -> Tensor",
+    *(f"native_{schema}" for schema in _pool.SCHEMAS),
     "native_moments(Tensor input) -> Tensor",
     "native_combine_moments(Tensor moments, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor, "
     "float epsilon) -> (Tensor, Tensor)",
@@ -108,6 +110,9 @@ def keep(key: str) -> None:
         ("convolution", convolution, 1),
         ("convolution_backward", backward, 3),
         ("convolution_bias_activation", _Composed(convolution), 1),
+        ("add", _Function(torch.add), 1),
+        ("max_pool", _Function(_pool.composed), 1),
+        ("max_pool_backward", _Function(_pool.composed_backward), 1),
         ("moments", _Function(_composed.moments), 1),
         ("combine_moments", _Function(_composed.combine_moments), 2),
         ("normalize", _Function(_composed.normalize), 1),

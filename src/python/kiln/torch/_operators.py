@@ -12,7 +12,7 @@ from typing import Any, Tuple
 
 import torch
 
-from . import _activations, _control, _flags, _native
+from . import _activations, _control, _flags, _native, _pool
 from ._extension import extension, must
 from ._norm import _operators as _norm_operators
 
@@ -103,7 +103,7 @@ def _register() -> bool:
     _flags.watch()
     _flags.push()
     _control.use_choices()
-    define()
+    _pool.define(define())
     _norm_operators.define()
     for key in ("CUDA", "CPU"):
         _native.keep(key)

@@ -1,5 +1,6 @@
 """kiln::convolution_moments, moments, combine_moments, normalize and normalize_backward, PyTorch operators with fake
-kernels and gradients; and kiln::block, which is the first and the last of them (src/torch/normalization/operators.hpp says what they compute).
+kernels and gradients; kiln::block, which is the first and the last of them; and link_backward.
+src/torch/normalization/operators.hpp says what they compute.
 
 Moments are a tensor (3, C): how many elements a channel has, their mean, and the sum of (x - mean)^2.
 """
@@ -34,6 +35,9 @@ _SCHEMAS = (
     f"block_backward(Tensor grad_output, Tensor convolved, {_NUMBERS}, Tensor? residual, int activation, "
     f"float coefficient, bool with_residual, Tensor input, Tensor weight, SymInt[]? bias_sizes, {GEOMETRY}, "
     "bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    f"link_backward(Tensor? grad_normalized, Tensor convolved, {_NUMBERS}, Tensor? residual, int activation, "
+    "float coefficient, bool with_residual, Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+    f"{GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
 )
 IDENTITY = 700
 ops = torch.ops.kiln
@@ -82,6 +86,12 @@ def _fake_block_backward(dz: Tensor, y: Tensor, *rest: Any) -> Tuple[Any, ...]:
     geometry = (s, p, d, transposed, more, groups)
     convolution = torch.ops.aten.convolution_backward(_like(y), x, weight, bias_sizes, *geometry, mask)
     return (*convolution, _like(y) if with_residual else y.new_empty(0), _numbers(y), _numbers(y))
+
+
+def _fake_link_backward(dz: Any, y: Tensor, *rest: Any) -> Tuple[Any, ...]:
+    _, _, _, _, _, _, _, with_residual, *convolution, mask = rest
+    _, dweight, dbias = torch.ops.aten.convolution_backward(*convolution, [False, *mask[1:]])
+    return _like(y), _like(y) if with_residual else y.new_empty(0), _numbers(y), _numbers(y), dweight, dbias
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------
@@ -156,6 +166,7 @@ def define() -> torch.library.Library:
         "normalize_backward": _fake_backward,
         "block": _fake_block,
         "block_backward": _fake_block_backward,
+        "link_backward": _fake_link_backward,
     }.items():
         torch.library.register_fake(f"kiln::{name}", fake, lib=library)
     for name, gradients, save in (

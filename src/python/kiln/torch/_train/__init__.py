@@ -4,6 +4,8 @@
 |---|---|
 | _blocks | finds blocks in a model's graph |
 | _run | computes a block |
+| _function | blocks as nodes of autograd's graph |
+| _pools | maximum pooling between them |
 | _record | a module's forward as a graph, where one is the same as the other |
 | _model | the class that a fused module has |
 | _fuse | fuse_training(), unfuse(), fused_blocks() |

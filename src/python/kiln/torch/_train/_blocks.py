@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+import operator
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from torch import fx, nn
 
 from .._fuse._chains import Found, activation_of, addition_of, is_fusible, operand_of
-from .._fuse._safety import can_move
+from .._fuse._safety import can_move, writes_nothing
 from .._fuse._tracing import is_plain
-from ._run import CONVOLUTIONS, NORMS, run_block
+from ._run import CONVOLUTIONS, NORMS, count_batches, run_block, run_linked
 
 
 class Block(NamedTuple):
@@ -20,11 +21,13 @@ class Block(NamedTuple):
     addition: str  # see _fuse.FusedConvolution
     activation: Found
     nodes: List[fx.Node]  # replaced by the block; the last one is the result
+    into: Optional[str] = None  # the path of the convolution that takes the result's gradient
 
     def carries(self) -> str:
         parts = ["moments"] if self.conv is not None else []
         parts += ["addition"] if self.residual is not None else []
         parts += [self.activation[0]] if self.activation is not None else []
+        parts += [f"gradient in {self.into}"] if self.into is not None else []
         return ", ".join(parts)
 
 
@@ -72,8 +75,8 @@ def _block_of(norm: fx.Node, traced: fx.GraphModule) -> Block:
     return block
 
 
-def _replace(traced: fx.GraphModule, block: Block) -> None:
-    """Puts a call of the block into the place of its last node."""
+def _replace(traced: fx.GraphModule, block: Block) -> fx.Node:
+    """Puts a call of the block into the place of its last node, and returns it."""
     last = block.nodes[-1]
     name, coefficient = block.activation or ("identity", None)
     with traced.graph.inserting_before(last):
@@ -85,17 +88,69 @@ def _replace(traced: fx.GraphModule, block: Block) -> None:
     last.replace_all_uses_with(call)
     for node in reversed(block.nodes):
         traced.graph.erase_node(node)
+    return call
+
+
+def _stays(call: fx.Node, reader: fx.Node, traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> bool:
+    """Whether the block's residual is the same where ``reader`` keeps it for the gradient."""
+    node = call.next
+    while node is not reader:
+        block = blocks.get(node)
+        if not (writes_nothing(node, traced) if block is None else block.addition != "into residual"):
+            return False
+        node = node.next
+    return True
+
+
+def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
+    """Links blocks whose result's first reader is the next block's convolution, which then takes the gradient of the
+    normalization, and of whatever else reads the result. blocks: by their calls."""
+    place = {node: i for i, node in enumerate(traced.graph.nodes)}
+    results = {}  # of linked blocks: the node that has the result
+    for call in [node for node in traced.graph.nodes if node in blocks]:
+        result = results.get(call, call)
+        reader = min(result.users, key=lambda node: place[node], default=None)
+        if reader not in blocks or blocks[reader].conv is None or reader.args[2:4].count(result) != 1:
+            continue
+        if reader.args[2] is not result or reader in results:
+            continue
+        if blocks[call].residual is not None and not _stays(call, reader, traced, blocks):
+            continue
+        reader.target = run_linked
+        with traced.graph.inserting_after(reader):
+            normalized = traced.graph.call_function(operator.getitem, (reader, 1))
+            results[reader] = traced.graph.call_function(operator.getitem, (reader, 0))
+        place[normalized] = place[results[reader]] = place[reader]
+        reader.replace_all_uses_with(results[reader], lambda user: user not in (normalized, results[reader]))
+        result.replace_all_uses_with(normalized, lambda user: user is not reader)
+        call.kwargs = {**call.kwargs, "is_open": True}
+        blocks[call] = blocks[call]._replace(into=blocks[reader].conv)
+
+
+def _count_at_once(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
+    """Lets one call count the batch in all norms of blocks, unless one is called twice."""
+    names = [block.norm for block in blocks.values()]
+    norms = {traced.get_submodule(name) for name in names}
+    if len(norms) < len(names):
+        return
+    first = next(node for node in traced.graph.nodes if node.op != "placeholder")
+    with traced.graph.inserting_before(first):
+        operands = [traced.graph.create_node("get_attr", name) for name in names]
+        traced.graph.call_function(count_batches, (operands,))
+    for call in blocks:
+        call.kwargs = {**call.kwargs, "counted": True}
 
 
 def fuse_blocks(traced: fx.GraphModule) -> List[Block]:
     """Replaces all blocks of a graph by calls, and returns them in the graph's order."""
-    found = []
+    found: Dict[fx.Node, Block] = {}
     # Backwards: if the results of two norms are added, the later one performs the addition.
     for node in reversed([node for node in traced.graph.nodes if _is_norm(node, traced)]):
         block = _block_of(node, traced)
-        _replace(traced, block)
-        found.append(block)
-    return found[::-1]
+        found[_replace(traced, block)] = block
+    _link(traced, found)
+    _count_at_once(traced, found)
+    return [found[node] for node in traced.graph.nodes if node in found]
 
 
 NORMALIZATIONS = (

@@ -18,6 +18,7 @@ from torch import nn
 from torch.fx import _symbolic_trace
 
 from ._blocks import Block, fuse_blocks
+from ._pools import fuse_pools
 from ._record import Refused, dispatching, function_of, record, with_defaults
 
 # Older releases have the second alone, which in later ones warns.
@@ -53,6 +54,8 @@ class Graphs:
         try:
             traced = record(root)
             self.blocks[name] = fuse_blocks(traced)
+            if self.blocks[name]:
+                fuse_pools(traced)
             self.leaves[name] = [str(node.target) for node in traced.graph.nodes if node.op == "call_module"]
             traced.graph.lint()
             if self.blocks[name]:

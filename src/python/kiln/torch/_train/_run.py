@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple, Type
+from typing import Any, Dict, Optional, Sequence, Tuple, Type
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,7 @@ from torch import nn
 from .. import _activations, _operators, _transforms
 from .._functions import _autocast_type, _is_lowered
 from .._norm._functions import _is_served, normalized
-from ._function import Block
+from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on
 
 Tensor = torch.Tensor
 CONVOLUTIONS: Dict[Type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3d: 3}  # dimensions of space
@@ -48,14 +48,25 @@ def _geometry(conv: Any) -> Tuple[Any, ...]:
     return conv.stride, conv.padding, conv.dilation, False, conv.output_padding, conv.groups
 
 
-def _momentum(norm: Any) -> float:
-    """The share of this batch in the running statistics; counts the batch, as PyTorch's module does."""
-    counted = norm._buffers["num_batches_tracked"] if norm.training and norm.track_running_stats else None
-    if counted is not None:
-        counted.add_(1)
-        if norm.momentum is None:
-            return 1.0 / float(counted)
-    return 0.0 if norm.momentum is None else norm.momentum
+def _count_of_batches(norm: Any) -> Optional[Tensor]:
+    return norm._buffers["num_batches_tracked"] if norm.training and norm.track_running_stats else None
+
+
+def count_batches(norms: Sequence[Any]) -> None:
+    """Counts a batch in each norm that does, as PyTorch's modules do. No two are the same."""
+    counts = [count for count in map(_count_of_batches, norms) if count is not None]
+    if counts:
+        torch._foreach_add_(counts, 1)
+
+
+def _momentum(norm: Any, counted: bool) -> float:
+    """The share of this batch in the running statistics. The batch is counted, if it was not."""
+    count = _count_of_batches(norm)
+    if count is not None and not counted:
+        count.add_(1)
+    if norm.momentum is None:
+        return 0.0 if count is None else 1.0 / float(count)
+    return norm.momentum
 
 
 def _statistics(norm: Any) -> Tuple[Any, Any]:
@@ -79,56 +90,105 @@ def _by_pytorch(y: Tensor, norm: Any, statistics: Any, own: bool, momentum: floa
     return found.apply(y, coefficient)
 
 
-def _is_one_call(conv: Any, norm: Any, x: Tensor, residual: Any) -> bool:
-    """Whether kiln::block serves a convolution of x, which autocast has lowered, and what follows."""
+def _is_one_norm(norm: Any, y: Tensor, residual: Any, sizes: Optional[Tuple[int, ...]] = None) -> bool:
+    """Whether one call serves a norm, by the statistics of its operand, and what follows. y: the operand or, of other
+    sizes, a tensor of its type on its device."""
     parameters = norm._parameters
-    if torch.compiler.is_compiling() or x.shape[0] < 2 or norm.num_features != conv.out_channels:
+    if torch.compiler.is_compiling() or y.shape[0] < 2 or _transforms.active():
         return False
     if not isinstance(residual, (torch.Tensor, type(None))):
         return False
-    if not _is_served(x, parameters["weight"], parameters["bias"], None, *_statistics(norm)):
+    if not _is_served(y, parameters["weight"], parameters["bias"], None, *_statistics(norm)):
         return False
     if residual is None:
         return True
-    return residual.dtype == x.dtype and residual.device == x.device and residual.shape == _sizes(conv, x)
+    return residual.dtype == y.dtype and residual.device == y.device and residual.shape == (sizes or y.shape)
+
+
+def _is_one_call(conv: Any, norm: Any, x: Tensor, residual: Any) -> bool:
+    """Whether kiln::block serves a convolution of x, which autocast has lowered, and what follows."""
+    return norm.num_features == conv.out_channels and _is_one_norm(norm, x, residual, _sizes(conv, x))
+
+
+def _makes_statistics(norm: Any) -> bool:
+    """Whether the norm normalizes by the statistics of its operand."""
+    return norm.training or (norm._buffers["running_mean"] is None and norm._buffers["running_var"] is None)
+
+
+def _what_follows(norm: Any, residual: Any, activation: str, coefficient: Optional[float]) -> Norm:
+    found = _activations.find(activation)
+    value = (found.coefficient if coefficient is None else coefficient) or 0.0
+    return Norm(norm._parameters["weight"], norm._parameters["bias"], residual, found.number, value)
+
+
+def _fits(conv: Any, x: Tensor) -> bool:
+    return x.dim() == CONVOLUTIONS[type(conv)] + 2 and not x.is_complex()
 
 
 def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, activation: str,
-              coefficient: Optional[float]) -> Tensor:
+              coefficient: Optional[float], *, is_open: bool = False, counted: bool = False) -> Any:
     """``activation(norm(conv(x)) + residual)``; ``conv`` may be None.
 
-    addition: what PyTorch does where Kiln does not serve the call: see _fuse.FusedConvolution.
+    addition: what PyTorch does where Kiln does not serve the call: see _fuse.FusedConvolution. is_open: the result is
+    given to run_linked(), and may be Pending. counted: count_batches() was called.
     """
-    buffers, parameters = norm._buffers, norm._parameters
-    own = norm.training or (buffers["running_mean"] is None and buffers["running_var"] is None)
     found = _activations.find(activation)
-    value = (found.coefficient if coefficient is None else coefficient) or 0.0
+    follows = _what_follows(norm, residual, activation, coefficient)
+    own = _makes_statistics(norm)
     moments = None
     if conv is None:
         y = x
-    elif own and x.dim() == CONVOLUTIONS[type(conv)] + 2 and not x.is_complex():
+        if is_open and own and _is_one_norm(norm, x, residual):
+            _operators.register()
+            norm._check_input_dim(x)
+            F._verify_batch_size(x.size())
+            return begin_with_norm(x, follows, _statistics(norm), _momentum(norm, counted), norm.eps)
+    elif own and _fits(conv, x):
         _operators.register()
         x, weight, bias = _lower(x, conv._parameters["weight"], conv._parameters["bias"])
         if not _can_carry_moments(conv, norm, x):
             y = conv(x)
         elif _is_one_call(conv, norm, x, residual):
+            rest = (_statistics(norm), _momentum(norm, counted), norm.eps)
+            if is_open:
+                return begin(x, weight, bias, _geometry(conv), follows, *rest)
             return Block.apply(
-                x, weight, bias, parameters["weight"], parameters["bias"], residual, _geometry(conv), _statistics(norm),
-                _momentum(norm), norm.eps, found.number, value,
+                x, weight, bias, follows.weight, follows.bias, residual, _geometry(conv), *rest, follows.activation,
+                follows.coefficient,
             )
         else:
             y, moments = torch.ops.kiln.convolution_moments(x, weight, bias, *_geometry(conv))
     else:
         y = conv(x)
     norm._check_input_dim(y)
-    momentum, statistics = _momentum(norm), _statistics(norm)
+    momentum, statistics = _momentum(norm, counted), _statistics(norm)
     tensor = residual is None or isinstance(residual, torch.Tensor)
     served = tensor and _is_served(y, norm.weight, norm.bias, residual, *statistics) and not _transforms.active()
     if not served:
-        return _by_pytorch(y, norm, statistics, own, momentum, residual, addition, found, value)
+        return _by_pytorch(y, norm, statistics, own, momentum, residual, addition, found, follows.coefficient)
     if own:
         F._verify_batch_size(y.size())
     _operators.register()
     return normalized(
-        y, moments, *statistics, norm.weight, norm.bias, own, momentum, norm.eps, residual, found.number, value
+        y, moments, *statistics, norm.weight, norm.bias, own, momentum, norm.eps, residual, found.number,
+        follows.coefficient,
     )
+
+
+def run_linked(conv: Any, norm: Any, x: Any, residual: Any, addition: str, activation: str,
+               coefficient: Optional[float], *, is_open: bool = False, counted: bool = False) -> Tuple[Any, Tensor]:
+    """run_block() where x may be the Pending of another block, and the result of that block."""
+    rest = (residual, addition, activation, coefficient)
+    how = {"is_open": is_open, "counted": counted}
+    if not isinstance(x, Pending):
+        return run_block(conv, norm, x, *rest, **how), x
+    if _makes_statistics(norm) and _fits(conv, x.z):
+        z, weight, bias = _lower(x.z, conv._parameters["weight"], conv._parameters["bias"])
+        if z is x.z and _can_carry_moments(conv, norm, z) and _is_one_call(conv, norm, z, residual):
+            made, z = go_on(
+                x, weight, bias, _geometry(conv), _what_follows(norm, residual, activation, coefficient),
+                _statistics(norm), _momentum(norm, counted), norm.eps,
+            )
+            return made if is_open else end(made), z
+    z = end(x)
+    return run_block(conv, norm, z, *rest, **how), z

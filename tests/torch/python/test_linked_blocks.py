@@ -1,0 +1,184 @@
+"""Blocks whose gradient the next block's convolution takes, and maximum pooling between blocks."""
+
+import copy
+import unittest
+
+import torch
+import torch.nn.functional as F
+from support import TOLERANCE
+from torch import nn
+
+import kiln.torch
+from kiln.torch import _activations, _operators
+
+IDENTITY, RELU = (_activations.find(name).number for name in ("identity", "relu"))
+
+
+def conv(inputs, outputs, size=1, **more):
+    return nn.Conv2d(inputs, outputs, size, padding=size // 2, bias=False, **more)
+
+
+class Bottlenecks(nn.Module):
+    """Of MobileNetV2: a depthwise convolution between two others, and an addition without an activation."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm0 = conv(3, 4, 3), nn.BatchNorm2d(4)
+        self.wide, self.norm1 = conv(4, 8), nn.BatchNorm2d(8)
+        self.deep, self.norm2 = conv(8, 8, 3, groups=8), nn.BatchNorm2d(8)
+        self.narrow, self.norm3 = conv(8, 4), nn.BatchNorm2d(4)
+        self.after, self.norm4 = conv(4, 4, 3, stride=2), nn.BatchNorm2d(4)
+        self.act = nn.ReLU6(inplace=True)
+
+    def forward(self, x):
+        x = self.act(self.norm0(self.first(x)))
+        y = self.act(self.norm2(self.deep(self.act(self.norm1(self.wide(x))))))
+        y = x + self.norm3(self.narrow(y))
+        return F.silu(self.norm4(self.after(y))), y * 2  # y has another reader
+
+
+class Dense(nn.Module):
+    """Of DenseNet: norms before convolutions, which read several results at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.pool = conv(3, 4, 3), nn.MaxPool2d(3, 2, 1)
+        self.norm0, self.norm1, self.norm2 = nn.BatchNorm2d(4), nn.BatchNorm2d(4), nn.BatchNorm2d(8)
+        self.one, self.three = conv(4, 8), conv(8, 4, 3)
+        self.norm3, self.last = nn.BatchNorm2d(8), conv(8, 2)
+
+    def forward(self, x):
+        x = self.pool(F.relu(self.norm0(self.first(x))))
+        y = self.three(F.relu(self.norm2(self.one(F.relu(self.norm1(x))))))
+        return F.max_pool2d(self.last(F.relu(self.norm3(torch.cat([x, y], 1)))), 2, ceil_mode=True)
+
+
+class Writes(nn.Module):
+    """The second block's residual is another one when the third block keeps it."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.three = conv(3, 4), conv(4, 4), conv(4, 4)
+        self.norm1, self.norm2, self.norm3 = nn.BatchNorm2d(4), nn.BatchNorm2d(4), nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        short = self.norm1(self.one(x))
+        y = F.relu(self.norm2(self.two(x.new_ones(()) * short)) + short)
+        short.mul_(2)
+        return self.norm3(self.three(y)) + short
+
+
+class LinkedBlocks(unittest.TestCase):
+    def same(self, model, carries):
+        torch.manual_seed(1)
+        own = model().double()
+        fused = kiln.torch.fuse_training(copy.deepcopy(own))
+        x = torch.randn(3, 3, 7, 6, dtype=torch.float64)
+        results = []
+        for each in (fused, own):
+            given = x.clone().requires_grad_()
+            for _ in range(2):  # running statistics go on
+                ys = each(given)
+            ys = ys if isinstance(ys, tuple) else (ys,)
+            total = sum((y.square() * (i + 1)).sum() for i, y in enumerate(ys))
+            gradients = torch.autograd.grad(total, [given, *each.parameters()], allow_unused=True)
+            results.append([*(y.detach() for y in ys), *gradients, *each.buffers()])
+        for got, want in zip(*results):
+            if want is not None:
+                error = (got.double() - want.double()).abs().max() / want.double().abs().max().clamp(min=1e-2)
+                self.assertLessEqual(error.item(), 1e-9)
+        rows = {row["norm"]: row["carries"] for row in kiln.torch.fused_blocks(fused).rows}
+        self.assertEqual(rows, carries)
+
+    def test_around_depthwise_convolutions(self):
+        self.same(Bottlenecks, {
+            "norm0": "moments, clipped_relu, gradient in wide", "norm1": "moments, clipped_relu, gradient in deep",
+            "norm2": "moments, clipped_relu, gradient in narrow", "norm3": "moments, addition, gradient in after",
+            "norm4": "moments, silu",
+        })
+
+    def test_norms_before_convolutions(self):
+        self.same(Dense, {
+            "norm0": "moments, relu", "norm1": "relu, gradient in one", "norm2": "moments, relu", "norm3": "relu",
+        })
+
+    def test_a_residual_that_changes(self):
+        fused = kiln.torch.fuse_training(Writes())
+        rows = {row["norm"]: row["carries"] for row in kiln.torch.fused_blocks(fused).rows}
+        self.assertEqual(rows["norm2"], "moments, addition, relu")  # no gradient in three, which would keep it too late
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            fused(torch.randn(2, 3, 4, 4)).sum().backward()
+
+    def test_the_gradient_of_a_link(self):
+        """kiln::link_backward beside the same by PyTorch's functions in f64."""
+        _operators.register()
+        torch.manual_seed(0)
+        last = dict(memory_format=torch.channels_last)
+        for dtype, activation, more, residual, affine, stride, groups in (
+            (torch.float16, RELU, True, True, True, 1, 1), (torch.float16, IDENTITY, True, True, False, 1, 1),
+            (torch.bfloat16, RELU, False, False, True, 2, 1), (torch.float32, RELU, True, False, True, 1, 64),
+            (torch.float64, RELU, True, True, True, 1, 1),
+        ):
+            sizes = (3, 64, 5, 4)
+            y = (2 * torch.randn(sizes) + 1).to(dtype).contiguous(**last)
+            added, dz = (torch.randn(sizes).to(dtype).contiguous(**last) if is_one else None for is_one in (residual, more))
+            wide = torch.float64 if dtype == torch.float64 else torch.float32
+            weight, bias = (torch.rand(64, dtype=wide) + 0.5, torch.randn(64, dtype=wide)) if affine else (None, None)
+            variance, mean = torch.var_mean(y.to(wide), (0, 2, 3), correction=0)
+            invstd = (variance + 1e-3).rsqrt()
+            filters = torch.randn(64, 64 // groups, 3, 3).div(24).to(dtype).contiguous(**last)
+            by = lambda t: t.double().view(1, -1, 1, 1)
+            normal = (y.double() - by(mean)) * by(invstd)
+            argument = (normal if weight is None else normal * by(weight) + by(bias)) + (added.double() if residual else 0)
+            z = (argument.relu() if activation == RELU else argument).to(dtype)
+            geometry = ([stride] * 2, [1, 1], [1, 1], False, [0, 0], groups)
+            dy = torch.randn_like(torch.convolution(z, filters, None, *geometry))
+            got = torch.ops.kiln.link_backward(
+                dz, y, mean, invstd, weight, bias, added, activation, 0.0, residual, dy, z, filters, None, *geometry,
+                [True, True, False],
+            )
+            dx, dfilters, _ = torch.ops.aten.convolution_backward(
+                dy.double(), z.double(), filters.double(), None, *geometry, [True, True, False]
+            )
+            g = dx + (dz.double() if more else 0)
+            g = g * (argument > 0) if activation == RELU else g
+            dbias, dweight = g.sum((0, 2, 3)), (g * normal).sum((0, 2, 3))
+            scale = by(invstd) if weight is None else by(invstd) * by(weight)
+            want = scale * (g - (by(dbias) + normal * by(dweight)) / (y.numel() // 64))
+            for result, exact in zip(got, (want, g if residual else None, dweight, dbias, dfilters)):
+                if exact is not None:
+                    error = (result.double() - exact).abs().max() / exact.abs().max()
+                    self.assertLessEqual(error.item(), TOLERANCE[dtype], (dtype, activation, stride))
+
+
+class MaxPool(unittest.TestCase):
+    def test_it_is_pytorchs(self):
+        _operators.register()
+        torch.manual_seed(0)
+        for sizes, windows in (
+            ((2, 3, 9), ([3], [2], [1], [1], False)), ((2, 8, 7, 9), ([3, 2], [2, 3], [1, 0], [1, 2], True)),
+            ((2, 4, 5, 6, 7), ([2, 2, 2], [2, 2, 2], [0, 1, 1], [1, 1, 1], False)),
+        ):
+            for dtype in (torch.float32, torch.bfloat16):
+                x = torch.randint(-2, 3, sizes).to(dtype)  # most windows have several maxima
+                if len(sizes) == 4:
+                    x = x.contiguous(memory_format=torch.channels_last)
+                pairs = []
+                for run in (torch.ops.kiln.max_pool, (None, F.max_pool1d, F.max_pool2d, F.max_pool3d)[len(sizes) - 2]):
+                    given = x.clone().requires_grad_()
+                    y = run(given, *windows)
+                    (dx,) = torch.autograd.grad(y, given, torch.arange(y.numel()).view(y.shape).to(dtype))
+                    pairs.append((y.detach(), dx, y.stride()))
+                for got, want in zip(*pairs):
+                    self.assertTrue(got == want if isinstance(got, tuple) else torch.equal(got, want))
+
+    def test_second_derivatives_and_refusals(self):
+        x = torch.randn(2, 3, 6, dtype=torch.float64, requires_grad=True)
+        pool = lambda t: torch.ops.kiln.max_pool(t.square(), [2], [2], [0], [1], False)
+        self.assertTrue(torch.autograd.gradgradcheck(pool, x))
+        with self.assertRaisesRegex(RuntimeError, "pad"):
+            torch.ops.kiln.max_pool(x, [2], [2], [2], [1], False)
+
+
+if __name__ == "__main__":
+    unittest.main()
