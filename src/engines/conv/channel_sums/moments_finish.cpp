@@ -20,11 +20,14 @@ Step moments_finish(const PartsOfMoments& of, const ConvolutionProblem& problem,
   params.channels = static_cast<unsigned>(channels);
   params.rows = static_cast<unsigned>(of.rows);
   params.parts = static_cast<unsigned>(of.parts);
-  params.tiles = static_cast<unsigned>(of.tiles / of.parts);
-  params.more = static_cast<unsigned>(of.tiles % of.parts);
-  params.last = static_cast<unsigned>((of.tiles - 1) % of.parts);
-  params.tile_pixels = static_cast<unsigned>(of.tile_pixels);
-  params.beyond = static_cast<unsigned>(of.tiles * of.tile_pixels - of.pixels);
+  out.kernel.constants.push_back({"COUNTED", of.counted, "parts say how many elements they have"});
+  if (!of.counted) {
+    params.tiles = static_cast<unsigned>(of.tiles / of.parts);
+    params.more = static_cast<unsigned>(of.tiles % of.parts);
+    params.last = static_cast<unsigned>((of.tiles - 1) % of.parts);
+    params.tile_pixels = static_cast<unsigned>(of.tile_pixels);
+    params.beyond = static_cast<unsigned>(of.tiles * of.tile_pixels - of.pixels);
+  }
   launch.set_parameters(params);
   launch.patches.push_back(
       {LaunchSpec::Hole::workspace, 0, offsetof(MomentsFinishParams, partials)});

@@ -9,6 +9,7 @@
 #include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/direct/depthwise_sums.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/depthwise_cost.hpp"
@@ -36,6 +37,9 @@ constexpr std::int64_t stages = 2;
 constexpr std::int64_t block_threads = 256, most_box = 256;
 constexpr std::int64_t most_registers = 255, register_unit = 8;
 constexpr std::int64_t address_registers = 26;
+// Blocks that have the same channels, where each leaves sums: a thread of the second step loads
+// those of a thirty-second of them at once.
+constexpr std::int64_t most_parts = 768;
 
 std::int64_t registers_of(const Gather& gather, const DepthwiseHaloShape& shape, bool kept) {
   const Spatial& taps = gather.phases.front().taps;
@@ -87,8 +91,9 @@ std::optional<Tile> lay_shape(const DepthwiseHaloShape& shape, const Seen& seen)
   out.tiles_p = ceil_div(all_strips, most_strips);
   out.strips = ceil_div(all_strips, out.tiles_p);
 
-  out.weights_kept = registers_of(gather, shape, true) <= most_registers;
-  out.registers = registers_of(gather, shape, out.weights_kept);
+  const std::int64_t of_sums = depthwise_sums_registers(seen.problem, shape.q);
+  out.weights_kept = registers_of(gather, shape, true) + of_sums <= most_registers;
+  out.registers = registers_of(gather, shape, out.weights_kept) + of_sums;
   if (out.registers > most_registers) return std::nullopt;
   const std::int64_t rows = places_met(gather, 1, out.strips * shape.p),
                      columns = places_met(gather, 2, out.columns * shape.q);
@@ -96,11 +101,17 @@ std::optional<Tile> lay_shape(const DepthwiseHaloShape& shape, const Seen& seen)
   const std::int64_t channels = out.lanes * pair;
   out.shared_memory = stages * round_up(rows * columns * channels * element, 128) +
                       round_up(gather.most_taps() * channels * 4, 16) + stages * 8;
+  out.shared_memory =
+      std::max(out.shared_memory, depthwise_sums_bytes(seen.problem, out.threads()));
   if (out.shared_memory > device.shared_memory_per_block) return std::nullopt;
   const std::int64_t warps = ceil_div(out.threads(), 32);
   out.resident = std::min(
       device.registers_per_multiprocessor / (warps * 32 * round_up(out.registers, register_unit)),
       device.shared_memory_per_multiprocessor / (out.shared_memory + 1024));
+  if (asks_for_sums(seen.problem))
+    out.resident = std::min(
+        out.resident, std::max<std::int64_t>(
+                          most_parts * out.channel_tiles / seen.device.multiprocessors, 1));
   if (out.resident < 1) return std::nullopt;
   return out;
 }
@@ -120,6 +131,13 @@ std::int64_t channel_blocks(const Tile& tile, const Seen& seen) {
                         tile.resident * seen.device.multiprocessors / tile.channel_tiles);
 }
 
+DepthwiseParts parts_of(const Tile& tile, const Seen& seen) {
+  return {.channels = tile.channel_tiles * tile.lanes * pair,
+          .parts = channel_blocks(tile, seen),
+          .at_most = std::max<std::int64_t>(
+              tile.resident * seen.device.multiprocessors / tile.channel_tiles, 1)};
+}
+
 TileCounts count(const Tile& tile, const Seen& seen) {
   const std::int64_t tiles = seen.problem.batch * tile.image_tiles();
   return {.of_pixels = tiles,
@@ -135,6 +153,7 @@ Refusal refusal(const Seen& seen) {
     return "the data type is f64; this engine takes f32, f16 and bf16";
   if (auto refused = plane_refusal(seen.gather)) return refused;
   if (auto refused = channel_vectors_refusal(seen.problem, seen.gather)) return refused;
+  if (auto refused = depthwise_sums_refusal(seen)) return refused;
   return boxes_refusal(seen.device);
 }
 
@@ -157,7 +176,10 @@ std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& 
       static_cast<double>(tile.channel_tiles * tile.lanes * pair) /
       static_cast<double>(gather.groups);
   work.bytes = work_of(seen.problem, false).bytes;
-  return {{{}, depthwise_halo_seconds(work, seen.device)}};
+  const double seconds = depthwise_halo_seconds(work, seen.device);
+  if (!asks_for_sums(seen.problem)) return {{{}, seconds}};
+  constexpr double joining = 3e-6;  // counted: the end of the blocks and the second step
+  return {{{}, seconds + joining, parts_of(tile, seen).workspace(seen.problem)}};
 }
 
 std::string describe(const Tile& tile) {
@@ -199,6 +221,8 @@ const Recipe<DepthwiseHaloTile> depthwise_halo_nhwc_fma = {
     .name = "depthwise_halo_nhwc_fma",
     .file = "conv/direct/depthwise_halo_nhwc_fma.cu",
     .several_groups = true,
+    .moments = true,
+    .normalization_gradient = true,
     .refusal = refusal,
     .lay = lay,
     .no_tile = "the halo or the sums of no tile fit into a multiprocessor",
@@ -217,6 +241,10 @@ const Recipe<DepthwiseHaloTile> depthwise_halo_nhwc_fma = {
     .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
     .write = write,
     .launch = launch,
+    .finish =
+        [](Proposal& proposal, const Tile& tile, const Seen& seen, const Sharing& /*one*/) {
+          add_depthwise_sums(proposal, parts_of(tile, seen), seen);
+        },
 };
 
 }  // namespace kiln
