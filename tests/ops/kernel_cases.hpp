@@ -131,6 +131,14 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
     if (layout == KILN_TENSOR_NHWC && size_of(type) == 2)
       add(make_convolution_transposed(many.spec, many.y, many.w, many.x, {behind_relu(many.x)}),
           "dense_nhwc_wgmma", most_workspace);
+    const ConvolutionOperands deep = operands("g96mb8ic96ih28oc96kh3ph1");
+    if (layout == KILN_TENSOR_NHWC && size_of(type) == 2) {
+      add(make_convolution(deep.spec, deep.x, deep.w, deep.y,
+                           {{.kind = EpilogueOperation::Kind::moments}}),
+          "depthwise_halo_nhwc_fma", most_workspace);
+      add(make_convolution_transposed(deep.spec, deep.y, deep.w, deep.x, {behind_relu(deep.x)}),
+          "depthwise_halo_nhwc_fma", most_workspace);
+    }
     for (const char* line : {"mb8ic3ih128oc96kh11", "mb8ic3ih224oc64kh7ph3sh2"}) {
       const ConvolutionOperands few = operands(line);
       for (const char* engine : {"few_input_channels_mma", "few_input_channels_wgmma_swap"})

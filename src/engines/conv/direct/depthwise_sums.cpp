@@ -43,7 +43,7 @@ Refusal depthwise_sums_refusal(const Seen& seen) {
 std::int64_t depthwise_sums_registers(const ConvolutionProblem& problem, std::int64_t q) {
   if (problem.epilogue.moments) return 5 * pair;
   if (!problem.epilogue.gradient) return 0;
-  return 5 * pair + q * (problem.epilogue.gradient->residual ? 2 : 1);
+  return 9 * pair + q * (problem.epilogue.gradient->residual ? 2 : 1);
 }
 
 std::int64_t depthwise_sums_bytes(const ConvolutionProblem& problem, std::int64_t threads) {
