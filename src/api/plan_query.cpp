@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "api/objects.hpp"
+#include "codegen/loops.hpp"
 #include "codegen/source.hpp"
 #include "plan/kernel_store.hpp"
 #include "plan/plan_line.hpp"
@@ -94,7 +95,7 @@ kilnStatus_t kilnGetPlanInfo(kilnPlan_t plan, kilnPlanInfo_t* info) {
     full.sharedMemoryBytes = static_cast<int>(shape.shared_memory);
     full.registersPerThread = kernel.registers();
     full.localMemoryBytes = kernel.local_memory();
-    full.steps = static_cast<int>(object.steps().size());
+    full.steps = static_cast<int>(kiln::launch_count(object.steps().size(), object.loops()));
     if (size > offsetof(kilnPlanInfo_t, bestWorkspaceBytes))
       full.bestWorkspaceBytes = best_workspace(object, asked.options.grant);
     full.standIn = &object != &asked.plan;

@@ -72,6 +72,7 @@ struct LaunchSpec {
     Hole hole;
     std::uint8_t operand;  // index into the execution's operands, for Hole::operand
     std::uint16_t offset;  // in the struct, in bytes
+    friend bool operator==(const Patch&, const Patch&) = default;
   };
 
   // A tensor map among the parameters. It describes an operand, or the workspace, from byte `first`
@@ -82,22 +83,35 @@ struct LaunchSpec {
     std::uint8_t operand;
     std::int64_t first;
     std::uint16_t offset;  // in the struct, in bytes; a multiple of tensor_map_alignment
+    friend bool operator==(const Map&, const Map&) = default;
+  };
+
+  // What a launch of a loop adds, in each iteration, to a number of the iteration before: to the 8
+  // bytes at `place` of the struct, modulo 2^64, or to Map::first of map number `place`.
+  struct Stride {
+    std::int64_t each;
+    std::uint16_t place;
+    bool of_map;
+    std::uint8_t level;  // of the loop
+    friend bool operator==(const Stride&, const Stride&) = default;
   };
 
   LaunchShape shape;
-  bool empty = false;  // nothing to compute, because the batch is empty
-  std::vector<std::byte> parameters;
+  bool empty = false;                 // nothing to compute, because the batch is empty
+  std::vector<std::byte> parameters;  // in loops: of the first iteration
   std::vector<Patch> patches;
   std::vector<Map> maps;
+  std::vector<Stride> strides;
 
   template <class Struct>
   void set_parameters(const Struct& value) {
     parameters.resize(sizeof(Struct));
     std::memcpy(parameters.data(), &value, sizeof(Struct));
   }
+  friend bool operator==(const LaunchSpec&, const LaunchSpec&) = default;
 };
 
-// One launch of one kernel.
+// One launch of one kernel, or as many as the loops around it have iterations.
 struct Step {
   KernelSpec kernel;
   LaunchSpec launch;
@@ -109,17 +123,34 @@ struct Step {
   }
 };
 
+// Steps that are launched `times` times in order: launches that differ only in numbers which grow
+// evenly (LaunchSpec::Stride) are counted, not listed.
+struct Loop {
+  std::size_t begin, end;  // the first step, and the one after the last
+  std::int64_t times;
+  std::uint8_t level;  // more than that of the loops inside
+  friend bool operator==(const Loop&, const Loop&) = default;
+};
+
+// Steps in the order of their launches (loops.hpp).
+struct StepList {
+  std::vector<Step> steps;
+  std::vector<Loop> loops;  // inner ones before those around them
+};
+
 // What an engine proposes: steps that are launched in order on one stream, so that each sees the
-// results of those before it. The first step's kernel gives the candidate its name.
-struct Proposal {
-  Proposal() : steps(1) {}
-  Proposal(Step only) : steps{std::move(only)} {}  // NOLINT(google-explicit-constructor)
-  Proposal(std::vector<Step> all, std::size_t bytes) : steps(std::move(all)), workspace(bytes) {}
+// results of those before it. The first step's kernel gives the candidate its name. There is at
+// least one step.
+struct Proposal : StepList {
+  Proposal() : StepList{std::vector<Step>(1), {}} {}
+  Proposal(Step only) : StepList{{std::move(only)}, {}} {}  // NOLINT(google-explicit-constructor)
+  Proposal(std::vector<Step> all, std::size_t bytes)
+      : Proposal(StepList{std::move(all), {}}, bytes) {}
+  Proposal(StepList all, std::size_t bytes) : StepList(std::move(all)), workspace(bytes) {}
 
   Step& first() { return steps.front(); }
   const Step& first() const { return steps.front(); }
 
-  std::vector<Step> steps;  // at least one
   // Bytes of device memory that steps use to pass results on; at most what the caller granted.
   std::size_t workspace = 0;
 };

@@ -66,6 +66,7 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::uint32_t cluster = 1;        // thread blocks of a cluster along x
   std::uint32_t shared_memory = 0;  // dynamic, bytes
+  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
 };
 
 // A kernel loaded on a device. A kernel has one parameter: its own struct, passed by value.

@@ -13,7 +13,7 @@ namespace kiln {
 inline constexpr std::size_t tensor_map_bytes = 128, tensor_map_alignment = 64;
 
 // Dimensions are innermost first; the innermost one's elements are contiguous. A copy moves a box
-// of elements, and reads zeros outside the tensor. Grant are those of cuTensorMapEncodeTiled and
+// of elements, and reads zeros outside the tensor. Limits are those of cuTensorMapEncodeTiled and
 // cuTensorMapEncodeIm2col.
 struct TensorMapSpec {
   enum class Mode : std::uint8_t { tiled, im2col };
@@ -41,6 +41,7 @@ struct TensorMapSpec {
     for (int i = 0; i < (mode == Mode::im2col ? 2 : rank); ++i) elements *= box[i];
     return elements;
   }
+  friend bool operator==(const TensorMapSpec&, const TensorMapSpec&) = default;
 };
 
 }  // namespace kiln

@@ -19,9 +19,12 @@ void encode_maps(LaunchSpec& launch, const Device& device) {
 
 std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Device& device,
                                            std::span<void* const> operands, void* workspace,
-                                           const Scalars& scalars, ParameterBuffer& buffer) {
+                                           const Scalars& scalars, const Iterations& iterations,
+                                           ParameterBuffer& buffer) {
   std::byte* const parameters = buffer.bytes.data();
   std::memcpy(parameters, launch.parameters.data(), launch.parameters.size());
+  for (const LaunchSpec::Stride& stride : launch.strides)
+    if (!stride.of_map) advance(parameters, stride, iterations[stride.level]);
   for (const LaunchSpec::Patch& patch : launch.patches) {
     const auto put = [&](const auto& value) {
       std::memcpy(parameters + patch.offset, &value, sizeof value);
@@ -39,10 +42,14 @@ std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Devic
       case LaunchSpec::Hole::workspace: put_address(workspace); break;
     }
   }
-  for (const LaunchSpec::Map& map : launch.maps) {
+  for (std::size_t i = 0; i < launch.maps.size(); ++i) {
+    const LaunchSpec::Map& map = launch.maps[i];
     void* const tensor =
         map.operand == LaunchSpec::Map::workspace ? workspace : operands[map.operand];
-    device.set_map_address(parameters + map.offset, static_cast<std::byte*>(tensor) + map.first);
+    std::int64_t first = map.first;
+    for (const LaunchSpec::Stride& stride : launch.strides)
+      if (stride.of_map && stride.place == i) first += iterations[stride.level] * stride.each;
+    device.set_map_address(parameters + map.offset, static_cast<std::byte*>(tensor) + first);
   }
   return {parameters, launch.parameters.size()};
 }

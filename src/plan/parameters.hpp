@@ -6,6 +6,7 @@
 #include <span>
 
 #include "codegen/kernel_spec.hpp"
+#include "codegen/loops.hpp"
 #include "device/device.hpp"
 #include "problem/scalars.hpp"
 
@@ -21,11 +22,13 @@ struct alignas(tensor_map_alignment) ParameterBuffer {
 // the parameters exceed most_parameter_bytes, and what encode_map() throws.
 void encode_maps(LaunchSpec& launch, const Device& device);
 
-// Writes the parameters of one execution into `buffer`: operands, workspace, scalars, and addresses
-// of the maps. An address hole's previous content is an offset in bytes that is added to the
-// tensor's address; it is 0 unless the engine wrote one. Allocates nothing and takes no lock.
+// Writes the parameters of one launch into `buffer`, that of these iterations of the loops around
+// it: operands, workspace, scalars, and addresses of the maps. An address hole's previous content
+// is an offset in bytes that is added to the tensor's address; it is 0 unless the engine wrote one.
+// Allocates nothing and takes no lock.
 std::span<const std::byte> fill_parameters(const LaunchSpec& launch, const Device& device,
                                            std::span<void* const> operands, void* workspace,
-                                           const Scalars& scalars, ParameterBuffer& buffer);
+                                           const Scalars& scalars, const Iterations& iterations,
+                                           ParameterBuffer& buffer);
 
 }  // namespace kiln

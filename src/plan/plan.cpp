@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "codegen/loops.hpp"
 #include "core/error.hpp"
 #include "core/hexadecimal.hpp"
 #include "core/log/log.hpp"
@@ -61,6 +62,7 @@ void Plan::finalize(const FinalizeOptions& options) {
   times_.generate += propose_milliseconds;
   tuned_ = choice.tuned;
   steps_ = std::move(steps);
+  loops_ = std::move(proposal.loops);
   finalize_milliseconds_ = elapsed();
   if (log::enabled(log::Level::info))
     log::info(cat("kiln ", plan_line(problem_, device_->description(), options.grant), " -> ",
@@ -75,12 +77,13 @@ void Plan::execute(std::span<void* const> operands, const Scalars& scalars, void
   if (launch().empty) return;
   check_operands(operands, names);
   if (workspace_bytes_ > 0) check_workspace(operands, names, workspace);
-  for (const Step& step : steps_) {
+  for_each_launch(steps_.size(), loops_, [&](std::size_t number, const Iterations& iterations) {
+    const Step& step = steps_[number];
     ParameterBuffer buffer;
-    const std::span<const std::byte> parameters =
-        fill_parameters(step.launch, *device_, operands, workspace.address, scalars, buffer);
+    const std::span<const std::byte> parameters = fill_parameters(
+        step.launch, *device_, operands, workspace.address, scalars, iterations, buffer);
     step.kernel->kernel->launch(step.launch.shape, parameters, stream);
-  }
+  });
 }
 
 std::vector<Plan::Place> Plan::places_of(const std::vector<Operand>& operands) {

@@ -30,7 +30,7 @@ struct Workspace {
 
 class Plan {
  public:
-  // One kernel launch of an execution.
+  // One kernel launch of an execution, or those of a loop.
   struct Step {
     LaunchSpec launch;
     std::shared_ptr<const LoadedKernel> kernel;
@@ -63,6 +63,7 @@ class Plan {
   bool tuned() const { return tuned_; }  // engine and tile are a measured winner
   const KernelSpec& spec() const;
   std::span<const Step> steps() const { return steps_; }
+  std::span<const Loop> loops() const { return loops_; }
   const LaunchSpec& launch() const { return steps_.front().launch; }     // of the first step
   const LoadedKernel& kernel() const { return *steps_.front().kernel; }  // of the first step
   // What execute() requires: the alignment of operands and the size of the workspace, in bytes.
@@ -93,6 +94,7 @@ class Plan {
   std::vector<Place> places_;
   kilnDataType_t scalar_type_;
   std::vector<Step> steps_;
+  std::vector<Loop> loops_;
   std::size_t alignment_ = 1;
   std::size_t workspace_bytes_ = 0;
   std::vector<EngineRefusal> refusals_;

@@ -13,6 +13,7 @@
 #include "cache/hash.hpp"
 #include "cli/cache/manifest.hpp"
 #include "cli/device/device_options.hpp"
+#include "codegen/loops.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/choice.hpp"
@@ -57,8 +58,8 @@ void print_row(const cli::ManifestEntry& entry, const DeviceDescription& device)
   std::printf("%.0f,%.0f,%.0f,\"%s%s %s\",\"%s\",%zu,%.9g,%zu,%s,\"%s\"\n", chosen - start,
               text_end - chosen, end - text_end, flags_of(entry.grant).c_str(),
               command_of(entry.problem), line_of(entry.problem).c_str(), name(proposal).c_str(),
-              proposal.steps.size(), choice.seconds * 1e6, proposal.workspace,
-              cache::hash64_hex(std::as_bytes(std::span(text))).c_str(),
+              static_cast<std::size_t>(launch_count(proposal)), choice.seconds * 1e6,
+              proposal.workspace, cache::hash64_hex(std::as_bytes(std::span(text))).c_str(),
               other ? name(other->choice.proposal).c_str() : "");
 }
 

@@ -45,7 +45,11 @@ kiln_test::Question OperationCase::question_of(const Plan& plan) const {
     question.add(std::span<const std::byte>(launch.parameters));
     for (const LaunchSpec::Patch& patch : launch.patches)
       question.add(patch.hole).add(patch.operand).add(patch.offset);
+    for (const LaunchSpec::Stride& stride : launch.strides)
+      question.add(stride.each).add(stride.place).add(stride.level);
   }
+  for (const Loop& loop : plan.loops())
+    question.add(loop.begin).add(loop.end).add(loop.times).add(loop.level);
   question.add(plan.workspace_bytes());
   question.add(scalars.alpha).add(scalars.beta).add(scalars.alpha2);
   for (const HostTensor& tensor : tensors) question.add(std::span<const std::byte>(tensor.bytes()));

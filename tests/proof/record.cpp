@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "cache/hash.hpp"
+#include "codegen/loops.hpp"
 #include "codegen/source.hpp"
 #include "core/error.hpp"
 #include "engines/answers.hpp"
@@ -62,9 +63,7 @@ std::string map_text(const LaunchSpec::Map& map) {
              join(spec.steps, ":"), spec.swizzled ? ", swizzled" : "", "\n");
 }
 
-std::string launch_text(const Step& step) {
-  const LaunchSpec& launch = step.launch;
-  const KernelSpec& kernel = step.kernel;
+std::string launch_text(const KernelSpec& kernel, const LaunchSpec& launch) {
   std::string text =
       cat("grid ", join(launch.shape.grid, "x"), ", block ", join(launch.shape.block, "x"),
           ", cluster ", launch.shape.cluster, ", shared memory ", launch.shape.shared_memory,
@@ -83,21 +82,31 @@ std::string kernel_text(const KernelSpec& kernel, const DeviceDescription& devic
              without_paths(generate_source(kernel, device.kind)));
 }
 
-std::string choice_text(const Proposal& proposal) {
+// The texts of all launches, by those of the steps: a list with loops is the same as one without.
+template <class Text>
+std::string texts(const StepList& list, const Text& text_of_launch) {
   std::string text;
-  for (const Step& step : proposal.steps)
-    text += describe(name_of(step.kernel, step.launch)) + "\n";
+  for_each_launch(list.steps.size(), list.loops,
+                  [&](std::size_t step, const Iterations& iterations) {
+                    text += text_of_launch(step, iterations);
+                  });
   return text;
+}
+std::string choice_text(const Proposal& proposal) {
+  return texts(proposal, [&](std::size_t step, const Iterations&) {
+    return describe(name_of(proposal.steps[step].kernel, proposal.steps[step].launch)) + "\n";
+  });
 }
 std::string launches_text(const Proposal& proposal) {
-  std::string text;
-  for (const Step& step : proposal.steps) text += launch_text(step);
-  return text;
+  return texts(proposal, [&](std::size_t step, const Iterations& iterations) {
+    return launch_text(proposal.steps[step].kernel,
+                       launch_in(proposal.steps[step].launch, iterations));
+  });
 }
 std::string kernels_text(const Proposal& proposal, const DeviceDescription& device) {
-  std::string text;
-  for (const Step& step : proposal.steps) text += kernel_text(step.kernel, device);
-  return text;
+  std::vector<std::string> of_steps;
+  for (const Step& step : proposal.steps) of_steps.push_back(kernel_text(step.kernel, device));
+  return texts(proposal, [&](std::size_t step, const Iterations&) { return of_steps[step]; });
 }
 
 Record record_of(const Choice& choice, const DeviceDescription& device) {

@@ -5,7 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "codegen/loops.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "device/device.hpp"
 #include "engines/answers.hpp"
 #include "engines/choice.hpp"
@@ -51,81 +53,92 @@ BOOST_AUTO_TEST_CASE(a_choice_makes_few_proposals) {
   BOOST_TEST(of_copies >= 8);
 }
 
-// However large the batch is: chunks that are alike are counted, and there are not too many.
-BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_batch) {
+// What a choice and its proposal cost.
+struct Cost {
+  int answers = 0;
+  std::size_t steps = 0;      // that are listed; 0 if every engine refuses
+  std::int64_t launches = 0;  // of an execution
+  std::size_t bytes = 0;      // allocated in all
+};
+Cost cost_of(const ConvolutionProblem& problem) {
   const DeviceDescription device = known_architecture("h200");
-  const Grant grant{.workspace = most_workspace};
-  struct Cost {
-    int answers = 0, steps = 0;
-    std::size_t bytes = 0;
-    bool refused = false;
-  };
-  const auto cost_of = [&](const ConvolutionProblem& problem) {
-    Cost cost;
-    const Effort before = effort_so_far();
-    const std::size_t bytes = test::allocated_bytes();
-    try {
-      BOOST_TEST(Chooser(device).estimate(problem, grant).seconds > 0);
-    } catch (const Error& error) {
-      BOOST_TEST(error.status() == KILN_STATUS_NOT_SUPPORTED);
-      cost.refused = true;
-    }
-    cost.answers = effort_so_far().answers - before.answers;
-    cost.bytes = test::allocated_bytes() - bytes;
+  const Effort before = effort_so_far();
+  const std::size_t bytes = test::allocated_bytes();
+  Cost cost;
+  try {
     std::vector<EngineRefusal> refusals;
-    if (!cost.refused)
-      cost.steps = static_cast<int>(choose(problem, device, grant, refusals).steps.size());
-    return cost;
+    const Proposal chosen = choose(problem, device, {.workspace = most_workspace}, refusals);
+    cost.steps = chosen.steps.size();
+    cost.launches = launch_count(chosen);
+  } catch (const Error& error) {
+    BOOST_TEST(error.status() == KILN_STATUS_NOT_SUPPORTED);
+  }
+  cost.answers = effort_so_far().answers - before.answers;
+  cost.bytes = test::allocated_bytes() - bytes;
+  return cost;
+}
+
+constexpr const char* sized_passes[] = {"forward", "data gradient", "filter gradient"};
+std::array<ConvolutionProblem, 3> problems_of(const std::string& line, kilnTensorFormat_t layout) {
+  const ConvolutionOperands o = describe_convolution(parse_convolution_line(line), KILN_DATA_HALF,
+                                                     layout, KILN_CROSS_CORRELATION);
+  return {make_convolution(o.spec, o.x, o.w, o.y), make_convolution_dgrad(o.spec, o.w, o.y, o.x),
+          make_convolution_wgrad(o.spec, o.x, o.y, o.w)};
+}
+
+// However large the batch or an image is: launches that are alike are counted, not listed.
+BOOST_AUTO_TEST_CASE(a_choice_does_not_grow_with_the_launches) {
+  struct Layer {
+    const char *few, *many, *most;  // words of the line
+    kilnTensorFormat_t layout = KILN_TENSOR_NCHW;
   };
-  int in_chunks = 0, many_chunks = 0, taken = 0;
-  for (const kilnTensorFormat_t layout : {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC})
-    for (const char* line :
-         {"ic64ih57oc64kh3ph1", "ic72ih28oc136kh3ph1", "ic64ih1000oc64kh3ph1", "ic8ih2oc24kh1"}) {
-      const auto problems = [&](const char* batch) {
-        const ConvolutionOperands o =
-            describe_convolution(parse_convolution_line(std::string("mb") + batch + line),
-                                 KILN_DATA_HALF, layout, KILN_CROSS_CORRELATION);
-        return std::array{make_convolution(o.spec, o.x, o.w, o.y),
-                          make_convolution_dgrad(o.spec, o.w, o.y, o.x),
-                          make_convolution_wgrad(o.spec, o.x, o.y, o.w)};
-      };
-      for (std::size_t pass = 0; pass < 3; ++pass) {
-        const Cost thousand = cost_of(problems("1000")[pass]);
-        in_chunks += thousand.steps > 20;
-        for (const char* batch : {"200000", "10000000", "1000000000"}) {
-          const Cost cost = cost_of(problems(batch)[pass]);
-          many_chunks += cost.steps > 1000;
-          taken += !cost.refused;
-          BOOST_TEST_CONTEXT(line << ", pass " << pass << ", batch " << batch) {
-            BOOST_TEST(cost.answers <= thousand.answers);
-            BOOST_TEST(cost.bytes <= thousand.bytes);
-            BOOST_TEST(cost.steps <= 2 * 4096 + 3);
-          }
+  // Chunks of images; parts of one image, and of several; padding that many parts meet; planes.
+  constexpr Layer layers[] = {
+      {"mb1000ic64ih57oc64kh3ph1", "mb1000000ic64ih57oc64kh3ph1", "mb1000000000ic64ih57oc64kh3ph1"},
+      {"mb1000ic72ih28oc136kh3ph1", "mb60000ic72ih28oc136kh3ph1",
+       "mb1000000000ic72ih28oc136kh3ph1"},
+      {"mb1000ic36ih29oc230kh3sh2ph1", "mb60000ic36ih29oc230kh3sh2ph1",
+       "mb1000000000ic36ih29oc230kh3sh2ph1", KILN_TENSOR_NHWC},
+      {"mb1000ic8ih2oc24kh1", "mb1000000ic8ih2oc24kh1", "mb1000000000ic8ih2oc24kh1"},
+      {"mb1ic64ih1000oc64kh3ph1", "mb1ic64ih8000oc64kh3ph1", "mb1ic64ih16000iw8000oc64kh3ph1"},
+      {"mb4ic64ih1000oc64kh3ph1", "mb100ic64ih1000oc64kh3ph1", "mb3ic64ih8000oc64kh3ph1"},
+      {"mb2ic64ih900iw4000oc64kh9ph400pw4", "mb4ic64ih900iw8000oc64kh9ph400pw4",
+       "mb4ic64ih900iw8000oc64kh9dh20ph400pw4dw0"},
+      {"mb1ic32id64ih128oc32kd3kh3pd1ph1", "mb8ic32id64ih128oc32kd3kh3pd1ph1",
+       "mb8ic32id256ih128oc32kd3kh3pd1ph1"},
+  };
+  constexpr std::size_t most_steps = 32, most_bytes = std::size_t{4} << 20;
+  int many_launches = 0, in_loops = 0;
+  for (const auto& [few, many, most, layout] : layers)
+    for (std::size_t pass = 0; pass < 3; ++pass) {
+      const Cost least = cost_of(problems_of(few, layout)[pass]);
+      for (const char* const line : {many, most}) {
+        const Cost cost = cost_of(problems_of(line, layout)[pass]);
+        many_launches += cost.launches > 1000;
+        in_loops += cost.launches > static_cast<std::int64_t>(cost.steps);
+        BOOST_TEST_CONTEXT(line << ", " << sized_passes[pass] << ": " << cost.launches
+                                << " launches") {
+          BOOST_TEST(cost.answers <= least.answers);
+          BOOST_TEST(cost.steps <= most_steps);
+          BOOST_TEST(cost.bytes <= most_bytes);
         }
       }
     }
-  BOOST_TEST(in_chunks >= 3);
-  BOOST_TEST(many_chunks >= 1);
-  BOOST_TEST(taken >= 24);
+  BOOST_TEST(many_launches >= 8);
+  BOOST_TEST(in_loops >= 12);
 }
 
-// Choices are remembered, but not those of thousands of steps, which would take gigabytes.
-BOOST_AUTO_TEST_CASE(choices_of_many_steps_are_not_kept) {
+// Choices are remembered, also those of thousands of launches.
+BOOST_AUTO_TEST_CASE(choices_of_many_launches_take_little_memory) {
   if (!test::counts_allocations) return;  // another allocator, which mallinfo2 does not know
-  const DeviceDescription device = known_architecture("h200");
-  const auto steps_of = [&](const char* batch) {
-    const ConvolutionOperands o = describe_convolution(
-        parse_convolution_line(std::string("mb") + batch + "ic64ih28oc64kh3ph1"), KILN_DATA_HALF,
-        KILN_TENSOR_NCHW, KILN_CROSS_CORRELATION);
-    std::vector<EngineRefusal> refusals;
-    return choose(make_convolution(o.spec, o.x, o.w, o.y), device, {.workspace = most_workspace},
-                  refusals)
-        .steps.size();
+  const auto launches_of = [&](const char* batch) {
+    return cost_of(problems_of(cat("mb", batch, "ic64ih28oc64kh3ph1"), KILN_TENSOR_NCHW)[0])
+        .launches;
   };
-  steps_of("64");
+  launches_of("64");
   const std::size_t before = mallinfo2().uordblks;
-  for (const char* batch : {"90000", "100000", "110000"}) BOOST_TEST(steps_of(batch) > 1000u);
-  BOOST_TEST(mallinfo2().uordblks < before + (std::size_t{2} << 20));  // of 7 MiB each
+  for (const char* batch : {"90000", "100000", "110000"}) BOOST_TEST(launches_of(batch) > 1000);
+  BOOST_TEST(mallinfo2().uordblks < before + (std::size_t{2} << 20));
 }
 
 // A proposal with copies needs as many bytes of workspace as its estimate said.

@@ -90,7 +90,7 @@ std::vector<Row> Runner::latency(const Case& item) {
   const BufferSet set = operands.set(0);
   ParameterBuffer buffer;
   const std::span<const std::byte> parameters =
-      fill_parameters(plan.launch(), *device_, set.operands, nullptr, {}, buffer);
+      fill_parameters(plan.launch(), *device_, set.operands, nullptr, {}, {}, buffer);
   add("kiln", "call", times_of_call(*device_, [&] { plan.execute(set.operands, {}, nullptr); }),
       kernel);
   add("bare launch", "call",

@@ -13,6 +13,7 @@
 #include "cli/inspect/inspect_candidates.hpp"
 #include "cli/json_text.hpp"
 #include "cli/usage_error.hpp"
+#include "codegen/loops.hpp"
 #include "codegen/source.hpp"
 #include "compile/cubin.hpp"
 #include "core/error.hpp"
@@ -29,11 +30,15 @@ namespace {
 using nlohmann::ordered_json;
 
 const Step& step_of(const Proposal& proposal, std::size_t number) {
-  const std::size_t steps = proposal.steps.size();
-  if (number >= steps)
-    throw UsageError(cat("--step is ", number, "; expected 0 to ", steps - 1,
-                         ", as the problem takes ", steps, " steps"));
-  return proposal.steps[number];
+  const auto launches = static_cast<std::size_t>(launch_count(proposal));
+  if (number >= launches)
+    throw UsageError(cat("--step is ", number, "; expected 0 to ", launches - 1,
+                         ", as the problem takes ", launches, " steps"));
+  std::size_t launch = 0, found = 0;
+  for_each_launch(proposal.steps.size(), proposal.loops, [&](std::size_t step, const Iterations&) {
+    if (launch++ == number) found = step;
+  });
+  return proposal.steps[found];
 }
 
 ordered_json spec_of(const Problem& problem, const Grant& grant, const Choice& choice,
@@ -56,7 +61,8 @@ ordered_json spec_of(const Problem& problem, const Grant& grant, const Choice& c
                     {"cluster", shape.cluster},
                     {"shared_memory_bytes", kernel.shared_memory},
                     {"alignment_bytes", kernel.alignment},
-                    {"steps", choice.proposal.steps.size()},
+                    {"steps", launch_count(choice.proposal)},
+                    {"different_steps", choice.proposal.steps.size()},
                     {"workspace_bytes", choice.proposal.workspace},
                     {"constants", ordered_json::array()}};
   std::istringstream constants(print_constants(kernel));
@@ -74,6 +80,7 @@ std::string print_spec(const ordered_json& spec, const ordered_json& candidates)
     return joined;
   };
   const int cluster = spec["cluster"];
+  const std::int64_t steps = spec["steps"], different = spec["different_steps"];
   return cat(
       "problem        ", text("problem"), "\narchitecture   ", text("architecture"),
       "\nengine         ", text("engine"), "\ntile           ", text("tile"), "\nchosen         ",
@@ -85,9 +92,10 @@ std::string print_spec(const ordered_json& spec, const ordered_json& candidates)
       "\ngrid           ", list("grid", " x "), " blocks of ", list("block", " x "), " threads",
       cluster > 1 ? cat(", clusters of ", cluster) : "", "\nshared memory  ",
       spec["shared_memory_bytes"].get<std::uint32_t>(), " bytes a block\nalignment      ",
-      spec["alignment_bytes"].get<std::size_t>(), " bytes\nsteps          ",
-      spec["steps"].get<std::size_t>(), "\nworkspace      ",
-      spec["workspace_bytes"].get<std::size_t>(), " bytes\n\n", list("constants", "\n"), "\n");
+      spec["alignment_bytes"].get<std::size_t>(), " bytes\nsteps          ", steps,
+      different < steps ? cat(", of which ", different, " differ in more than addresses") : "",
+      "\nworkspace      ", spec["workspace_bytes"].get<std::size_t>(), " bytes\n\n",
+      list("constants", "\n"), "\n");
 }
 
 // How much of a kernel's local memory is spilled registers. Local memory has arrays too, and only

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/loops.hpp"
 #include "engines/conv/gather.hpp"
 #include "engines/rewrite/chunks.hpp"
 
@@ -48,42 +49,41 @@ RelayoutRewrite::Result in_chunks(const RelayoutProblem& problem, const ChunkLay
                                   const RelayoutVariant& variant, const InnerChoice& inner,
                                   const char* engine, bool with_steps) {
   RelayoutRewrite::Result result;
-  std::vector<Step> steps;
-  std::size_t own = 0;  // workspace of the inner proposals
-  std::string tile;
   // What is copied before chunk `next`, or after the last one.
   const auto moves_before = [&](std::int64_t next) {
     return moves_of(problem, chunk_of(layout, next - 1), chunk_of(layout, next), next == 0);
   };
-  const auto add_seconds = [&](std::int64_t next, std::int64_t count) {
+  const auto copies_before = [&](std::int64_t next) {
     const std::vector<RelayoutMove> moves = moves_before(next);
-    if (!moves.empty())
-      result.seconds += static_cast<double>(count) * copies_seconds(moves, inner.device());
-  };
-  const auto add_copies = [&](std::int64_t next) {
-    const std::vector<RelayoutMove> moves = moves_before(next);
-    if (!moves.empty()) steps.push_back(copies_step(moves, engine, tile));
+    return moves.empty() ? 0 : copies_seconds(moves, inner.device());
   };
   ChunkChoices choices(problem.inner, problem.cut, variant.budget - layout.workspace, inner,
                        problem.engine);
-  for (const auto& [number, count] : alike_chunks(layout)) {
+  std::size_t own = 0;  // workspace of the inner proposals
+  result.seconds = sum_of_chunks(layout, [&](std::int64_t number) {
     const RelayoutChunk chunk = chunk_of(layout, number);
-    add_seconds(number, count);
-    result.seconds += static_cast<double>(count) * choices.seconds(chunk);
     own = std::max(own, choices.workspace(chunk));
-  }
-  add_seconds(layout.chunks, 1);
-  result.seconds *= margin_of(layout);
+    return copies_before(number) + choices.seconds(chunk);
+  });
+  result.seconds = (result.seconds + copies_before(layout.chunks)) * margin_of(layout);
   if (with_steps) {
-    tile = relayout_tile(problem, layout, copied_of(problem), choices.proposal(chunk_of(layout, 0)),
-                         variant.budget);
-    for (std::int64_t i = 0; i < layout.chunks; ++i) {
-      add_copies(i);
-      append_relayout(steps, choices.proposal(chunk_of(layout, i)), places_of(problem, layout, i));
-    }
-    add_copies(layout.chunks);
+    const std::string tile = relayout_tile(problem, layout, copied_of(problem),
+                                           choices.proposal(chunk_of(layout, 0)), variant.budget);
+    const auto copies = [&](std::int64_t next) {
+      StepList steps;
+      if (const std::vector<RelayoutMove> moves = moves_before(next); !moves.empty())
+        steps.steps.push_back(copies_step(moves, engine, tile));
+      return steps;
+    };
+    StepList steps = steps_of_chunks(layout, [&](std::int64_t number) {
+      StepList chunk = copies(number);
+      append_relayout(chunk, choices.proposal(chunk_of(layout, number)),
+                      places_of(problem, layout, number));
+      return chunk;
+    });
+    append(steps, copies(layout.chunks));
+    result.proposal = Proposal(std::move(steps), 0);
   }
-  if (with_steps) result.proposal = Proposal(std::move(steps), 0);
   result.proposal.workspace = layout.workspace + own;
   return result;
 }

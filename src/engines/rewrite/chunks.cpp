@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/loops.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
 
@@ -33,6 +34,59 @@ std::int64_t even_parts(const RelayoutCut& cut, std::int64_t least) {
   for (std::int64_t parts = least; parts < std::min(2 * least, most_chunks); ++parts)
     if (cut.rows % (parts * cut.granule) == 0) return parts;
   return least;
+}
+
+// Runs that begin at these chunks and end at `end`.
+std::vector<ChunkRun> runs_from(const std::vector<std::int64_t>& begins, std::int64_t end) {
+  std::vector<ChunkRun> runs;
+  for (std::size_t i = 0; i < begins.size(); ++i)
+    runs.push_back({begins[i], (i + 1 < begins.size() ? begins[i + 1] : end) - begins[i]});
+  return runs;
+}
+
+// The runs of whole images. Chunks with one image more come first, and the one after them copies
+// the result of a larger chunk out.
+std::vector<ChunkRuns> runs_of_images(const ChunkLayout& layout) {
+  const std::int64_t more = layout.batch % layout.chunks, last = layout.chunks - 1;
+  std::vector<std::int64_t> begins{0};
+  for (const std::int64_t begin : {std::int64_t{1}, more, more + 1, last})
+    if (begin > begins.back() && begin <= last) begins.push_back(begin);
+  return {{runs_from(begins, layout.chunks)}};
+}
+
+// The parts of an image, but the first, at which a run begins: behind the first, at the last, and
+// where what a part needs of a tensor first reaches the image's first row or its last, or lies
+// outside.
+std::vector<std::int64_t> begins_of_parts(const RelayoutProblem& problem, const ChunkLayout& layout,
+                                          std::int64_t parts) {
+  std::vector<std::int64_t> begins{1, parts - 1};
+  for (const RelayoutTensor& tensor : problem.tensors) {
+    const RelayoutRange first = problem.range(tensor, chunk_of(layout, 0)),
+                        second = problem.range(tensor, chunk_of(layout, 1));
+    const std::int64_t each = second.row - first.row, rows = tensor.copied[problem.cut.dim];
+    for (const std::int64_t row : {-first.rows, std::int64_t{0}, rows - first.rows, rows})
+      if (const std::int64_t behind = row - first.row; behind > 0)
+        if (const std::int64_t part = ceil_div(behind, each); part > 1 && part < parts - 1)
+          begins.push_back(part);
+  }
+  std::ranges::sort(begins);
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  return begins;
+}
+
+// The runs of parts of images. The first part of an image follows the last one of another; only
+// the very first part does not.
+std::vector<ChunkRuns> runs_of_parts(const RelayoutProblem& problem, const ChunkLayout& layout) {
+  const std::int64_t parts = layout.chunks / layout.batch;
+  std::vector<ChunkRun> of_image = runs_from(begins_of_parts(problem, layout, parts), parts);
+  std::vector<ChunkRuns> all{{{{0, 1}}}};
+  if (layout.batch > 1) {
+    all.push_back({of_image, layout.batch - 1});
+    all.back().runs.push_back({parts, 1});
+  }
+  for (ChunkRun& run : of_image) run.first += (layout.batch - 1) * parts;
+  all.push_back({std::move(of_image)});
+  return all;
 }
 
 Refusal too_many_chunks() {
@@ -98,6 +152,7 @@ ChunkLayout lay_copies(RelayoutProblem& problem, std::size_t sums, const ChunkDi
   for (RelayoutTensor& tensor : problem.once) lay(tensor, tensor.bytes());
   for (RelayoutTensor& tensor : problem.tensors)
     lay(tensor, problem.range(tensor, largest).bytes(tensor));
+  layout.runs = division.part > 0 ? runs_of_parts(problem, layout) : runs_of_images(layout);
   return layout;
 }
 
@@ -111,26 +166,34 @@ RelayoutChunk chunk_of(const ChunkLayout& layout, std::int64_t number) {
   return {number * least + std::min(number, more), least + (number < more ? 1 : 0), 0, layout.rows};
 }
 
-std::vector<AlikeChunks> alike_chunks(const ChunkLayout& layout) {
-  std::vector<AlikeChunks> all;
-  const auto add = [&](std::int64_t number, std::int64_t count) {
-    if (count > 0) all.push_back({number, count});
+double sum_of_chunks(const ChunkLayout& layout, const std::function<double(std::int64_t)>& value) {
+  double sum = 0;
+  for (const auto& [runs, times] : layout.runs)
+    for (const auto& [first, count] : runs) {
+      const double begin = value(first), end = count > 1 ? value(first + count - 1) : begin;
+      sum += static_cast<double>(times) * static_cast<double>(count) * ((begin + end) / 2);
+    }
+  return sum;
+}
+
+StepList steps_of_chunks(const ChunkLayout& layout,
+                         const std::function<StepList(std::int64_t)>& steps_of) {
+  const std::int64_t parts = layout.division.part > 0 ? layout.chunks / layout.batch : 0;
+  // The runs' chunks, or those that are `further` behind them.
+  const auto once = [&](const std::vector<ChunkRun>& runs, std::int64_t further) {
+    StepList steps;
+    for (const auto& [number, count] : runs) {
+      StepList run = steps_of(number + further);
+      if (count > 1) repeat(run, steps_of(number + further + 1), count);
+      append(steps, std::move(run));
+    }
+    return steps;
   };
-  add(0, 1);
-  if (layout.division.part > 0) {
-    const std::int64_t parts = ceil_div(layout.rows, layout.division.part);
-    for (std::int64_t part = 1; part < parts; ++part) add(part, layout.batch);
-    add(parts, layout.batch - 1);
-    return all;
-  }
-  // Those with one image more come first.
-  const std::int64_t more = layout.batch % layout.chunks;
-  if (more == 0) {
-    add(1, layout.chunks - 1);
-  } else {
-    add(1, more - 1);
-    add(more, 1);
-    add(more + 1, layout.chunks - more - 1);
+  StepList all;
+  for (const auto& [runs, times] : layout.runs) {
+    StepList steps = once(runs, 0);
+    if (times > 1) repeat(steps, once(runs, parts), times);
+    append(all, std::move(steps));
   }
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,15 +23,25 @@ struct ChunkDivision {
   std::int64_t chunks = 0;  // whole images; they differ by at most one image
   std::int64_t part = 0;  // rows of a chunk, or 0 for whole images; the last of an image has fewer
 };
+// Chunks that follow each other and are alike: they and the chunks before them have the same sizes,
+// and their addresses, and how much of their copies is padding, grow evenly from one to the next.
+struct ChunkRun {
+  std::int64_t first = 0, count = 1;
+};
+// Runs that are gone through `times` times, each time one image further on.
+struct ChunkRuns {
+  std::vector<ChunkRun> runs;
+  std::int64_t times = 1;
+};
 struct ChunkLayout {
   ChunkDivision division;
   std::int64_t batch = 0, rows = 0;  // rows: of an image
   std::int64_t chunks = 0;
-  std::size_t workspace = 0;  // byte at which the inner proposal's own workspace begins
+  std::size_t workspace = 0;      // byte at which the inner proposal's own workspace begins
+  std::vector<ChunkRuns> runs{};  // all chunks in order: few runs, however many chunks there are
 };
-// The most chunks of a problem. A plan lists the launches of every chunk, and takes some 7 KiB of
-// the host's memory for each until it is finalized. If a chunk takes all of most_workspace, so many
-// have copies of 64 GiB, more than the tensors of networks.
+// The most chunks of a problem. If a chunk takes all of most_workspace, so many have copies of
+// 64 GiB, more than the tensors of networks.
 inline constexpr std::int64_t most_chunks = 4096;
 
 // The divisions that are estimated: those of which all copies of a chunk fit into `budget` bytes of
@@ -40,7 +51,8 @@ inline constexpr std::int64_t most_chunks = 4096;
 std::variant<std::vector<ChunkDivision>, Refusal> divisions_of(const RelayoutProblem& problem,
                                                                std::size_t sums,
                                                                std::size_t budget);
-// Places the sums and then the copies in the workspace: sets RelayoutTensor::first.
+// Places the sums and then the copies in the workspace, and sets RelayoutTensor::first. The first
+// and the last chunk are runs of their own.
 ChunkLayout lay_copies(RelayoutProblem& problem, std::size_t sums, const ChunkDivision& division);
 
 // By what factor the estimate of all chunks is raised. On an H200, parts of images took 1.15 to 1.6
@@ -52,15 +64,11 @@ inline double margin_of(const ChunkLayout& layout) { return layout.division.part
 // largest, the last one the smallest.
 RelayoutChunk chunk_of(const ChunkLayout& layout, std::int64_t number);
 
-// Chunks that cost the same, because they and the chunks before them have the same sizes and are
-// cut off at the same edges of an image.
-struct AlikeChunks {
-  std::int64_t number = 0;  // of the first of them
-  std::int64_t count = 0;
-};
-// All chunks, each counted once. There are few kinds, however large the batch is: at most four, or
-// two more than an image has parts.
-std::vector<AlikeChunks> alike_chunks(const ChunkLayout& layout);
+// The sum of a function of the number over all chunks: exact if it grows evenly over each run.
+double sum_of_chunks(const ChunkLayout& layout, const std::function<double(std::int64_t)>& value);
+// The steps of all chunks, by those of one chunk: runs become loops.
+StepList steps_of_chunks(const ChunkLayout& layout,
+                         const std::function<StepList(std::int64_t)>& steps_of);
 
 // The choices of engines for the copies of a chunk, by its size. Chunks have at most two different
 // sizes; each is estimated once.

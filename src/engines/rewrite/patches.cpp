@@ -173,7 +173,7 @@ std::variant<RelayoutRewrite::Result, Refusal> Patches::estimate_or_build(
       problem.pass == ConvolutionPass::dgrad && rows > most_parts * most_rows)
     return Refusal{cat("patches have ", rows, " rows; expected at most ", most_parts * most_rows)};
   Result result;
-  std::vector<Step> steps;
+  StepList steps;
   std::size_t workspace = 0;
   for (const Part& part : parts_of(pixels)) {
     const RelayoutChunk all{.images = pixels.batch, .rows = 1};
@@ -184,8 +184,8 @@ std::variant<RelayoutRewrite::Result, Refusal> Patches::estimate_or_build(
       append_relayout(steps, choices.proposal(all), places_of(pixels, part));
   }
   if (extent == Extent::steps) {
-    KernelSpec& first = steps.front().kernel;
-    first.tile = cat("patches as pixels for ", describe(name_of(first, steps.front().launch)));
+    auto& [first, launch] = steps.steps.front();
+    first.tile = cat("patches as pixels for ", describe(name_of(first, launch)));
     first.engine = name();
     result.proposal = Proposal(std::move(steps), 0);
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "codegen/loops.hpp"
 #include "core/text.hpp"
 #include "problem/result_pass.hpp"
 
@@ -50,16 +51,15 @@ struct Parts {
 };
 
 // Appends the steps of a proposal, whose operand i is operand places[i] of the whole.
-void append(std::vector<Step>& steps, const Proposal& proposal,
-            const std::vector<std::uint8_t>& places) {
-  const auto add = [&](Step step) {
+void append(StepList& to, StepList proposal, const std::vector<std::uint8_t>& places) {
+  const auto place = [&](Step& step) {
     for (LaunchSpec::Patch& patch : step.launch.patches)
       if (patch.hole == LaunchSpec::Hole::operand) patch.operand = places[patch.operand];
     for (LaunchSpec::Map& map : step.launch.maps)
       if (map.operand != LaunchSpec::Map::workspace) map.operand = places[map.operand];
-    steps.push_back(std::move(step));
   };
-  for (const Step& step : proposal.steps) add(step);
+  for (Step& step : proposal.steps) place(step);
+  kiln::append(to, std::move(proposal));
 }
 
 }  // namespace
@@ -95,13 +95,13 @@ Proposal ResultPass::make(const ConvolutionProblem& problem, const InnerChoice& 
                  second = inner.choose(parts.pass, grant);
   const std::string tile = cat(first.first().kernel.engine, " ", first.first().kernel.tile, "; ",
                                what(), " by a pass over the result, ", second.first().kernel.tile);
-  std::vector<Step> steps;
+  StepList steps;
   if (!first.first().launch.empty) append(steps, first, parts.of_convolution);
   append(steps, second, parts.of_pass);
-  steps.front().kernel.alignment =
-      std::max(first.first().kernel.alignment, second.first().kernel.alignment);
-  steps.front().kernel.engine = name();
-  steps.front().kernel.tile = tile;
+  KernelSpec& named = steps.steps.front().kernel;
+  named.alignment = std::max(first.first().kernel.alignment, second.first().kernel.alignment);
+  named.engine = name();
+  named.tile = tile;
   return {std::move(steps), std::max(first.workspace, second.workspace)};
 }
 

@@ -1,9 +1,9 @@
 #include "engines/rewrite/slices.hpp"
 
-#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "codegen/loops.hpp"
 #include "core/text.hpp"
 
 namespace kiln {
@@ -81,15 +81,22 @@ void repeat_slices(Proposal& proposal, double& seconds, const ConvolutionProblem
   const double next = seconds - seconds_of(copies.first) + seconds_of(copies.others);
   seconds = (seconds + static_cast<double>(slices.count - 1) * next) * margin_of(problem);
   if (proposal.first().kernel.entry.empty()) return;
-  std::vector<Step> steps, others;
-  append_relayout(steps, proposal, places_of(problem, slices, 0));
-  if (!copies.others.empty())
-    others.push_back(copies_step(copies.others, copies.engine, proposal.first().kernel.tile));
-  std::move(proposal.steps.begin() + 1, proposal.steps.end(), std::back_inserter(others));
-  const Proposal other = Proposal(std::move(others), 0);
-  for (std::int64_t i = 1; i < slices.count; ++i)
-    append_relayout(steps, other, places_of(problem, slices, i));
-  proposal.steps = std::move(steps);
+  StepList steps, other = proposal;
+  append_relayout(steps, std::move(proposal), places_of(problem, slices, 0));
+  const KernelSpec& named = steps.steps.front().kernel;
+  if (copies.others.empty())
+    drop_first(other);
+  else
+    other.steps.front() = copies_step(copies.others, copies.engine, named.tile);
+  const auto slice = [&](std::int64_t number) {
+    StepList placed;
+    append_relayout(placed, other, places_of(problem, slices, number));
+    return placed;
+  };
+  StepList others = slice(1);
+  if (slices.count > 2) repeat(others, slice(2), slices.count - 1);
+  append(steps, std::move(others));
+  proposal = Proposal(std::move(steps), proposal.workspace);
 }
 
 }  // namespace kiln

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
+#include "codegen/loops.hpp"
 #include "engines/conv/filter_gradient/product.hpp"
 #include "engines/rewrite/channels_last_copies.hpp"
 #include "engines/rewrite/chunks.hpp"
@@ -66,7 +66,7 @@ Finish finish_of(const ConvolutionProblem& problem, std::int64_t channels,
   return {std::move(transform), seconds};
 }
 
-void append_finish(std::vector<Step>& steps, const Finish& finish, const InnerChoice& inner) {
+void append_finish(StepList& steps, const Finish& finish, const InnerChoice& inner) {
   constexpr std::uint8_t dw = 2;
   Proposal proposal = inner.choose(finish.transform, {});
   for (LaunchSpec::Patch& patch : proposal.first().launch.patches)
@@ -114,22 +114,20 @@ struct Named {
   std::string tile{};
 };
 
-void append_copies(std::vector<Step>& steps, std::span<const RelayoutMove> moves,
-                   const Named& named) {
-  if (!moves.empty()) steps.push_back(copies_step(moves, named.engine, named.tile));
+void append_copies(StepList& to, std::span<const RelayoutMove> moves, const Named& named) {
+  if (!moves.empty()) to.steps.push_back(copies_step(moves, named.engine, named.tile));
 }
 
 // The time of all chunks' copies and of those after the last chunk.
 double all_copies_seconds(const RelayoutProblem& problem, const ChunkLayout& layout,
                           const DeviceDescription& device) {
-  double seconds = 0;
-  const auto add = [&](std::span<const RelayoutMove> moves, std::int64_t count) {
-    if (!moves.empty()) seconds += static_cast<double>(count) * copies_seconds(moves, device);
+  const auto seconds_of = [&](std::span<const RelayoutMove> moves) {
+    return moves.empty() ? 0 : copies_seconds(moves, device);
   };
-  for (const auto& [number, count] : alike_chunks(layout))
-    add(moves_of(problem, layout, number), count);
-  add(results_of(problem), 1);
-  return seconds;
+  return sum_of_chunks(
+             layout,
+             [&](std::int64_t number) { return seconds_of(moves_of(problem, layout, number)); }) +
+         seconds_of(results_of(problem));
 }
 
 // A chunk that adds to the sums of those before it loads them at its end: a thread loads and stores
@@ -151,38 +149,36 @@ Result in_chunks(RelayoutProblem& relayout, const ChunkDivision& division,
     inner_problem.w_strides = dense_operand_strides(KILN_TENSOR_NHWC, inner_problem.w_dims());
   }
   Result result;
-  std::vector<Step> steps;
   std::size_t own = 0;  // workspace of the inner proposals
-  Named named{engine};
   ChunkChoices choices(inner_problem, relayout.cut, budget - layout.workspace, inner,
                        relayout.engine);
-  for (const auto& [number, count] : alike_chunks(layout)) {
+  result.seconds = sum_of_chunks(layout, [&](std::int64_t number) {
     const RelayoutChunk chunk = chunk_of(layout, number);
-    result.seconds +=
-        static_cast<double>(count) * (choices.seconds(chunk) + (number > 0 ? adding_seconds : 0));
     own = std::max(own, choices.workspace(chunk));
-  }
+    return choices.seconds(chunk) + (number > 0 ? adding_seconds : 0);
+  });
   result.seconds += all_copies_seconds(relayout, layout, inner.device());
-  if (with_steps)
-    named.tile = relayout_tile(relayout, layout, copied_of(relayout, sums),
-                               choices.proposal(chunk_of(layout, 0)), budget);
-  for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
-    append_copies(steps, moves_of(relayout, layout, i), named);
-    std::vector<Step> products;
-    RelayoutPlaces places = places_of(relayout, layout, i);
-    if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
-    append_relayout(products, choices.proposal(chunk_of(layout, i)), places);
-    if (sums) set_scalar(products, LaunchSpec::Hole::alpha, 1);
-    if (sums || i > 0) set_scalar(products, LaunchSpec::Hole::beta, i > 0 ? 1 : 0);
-    std::move(products.begin(), products.end(), std::back_inserter(steps));
-  }
-  if (finish) {
-    result.seconds += finish->seconds;
-    if (with_steps) append_finish(steps, *finish, inner);
-  }
-  if (with_steps) append_copies(steps, results_of(relayout), named);
+  if (finish) result.seconds += finish->seconds;
   result.seconds *= margin_of(layout);
-  if (with_steps) result.proposal = Proposal(std::move(steps), 0);
+  if (with_steps) {
+    const Named named{engine, relayout_tile(relayout, layout, copied_of(relayout, sums),
+                                            choices.proposal(chunk_of(layout, 0)), budget)};
+    StepList steps = steps_of_chunks(layout, [&](std::int64_t number) {
+      StepList copies, products;
+      append_copies(copies, moves_of(relayout, layout, number), named);
+      RelayoutPlaces places = places_of(relayout, layout, number);
+      if (sums) places.operands.back() = {.in_workspace = true, .first = 0};
+      append_relayout(products, choices.proposal(chunk_of(layout, number)), places);
+      if (sums) set_scalar(products.steps, LaunchSpec::Hole::alpha, 1);
+      if (sums || number > 0)
+        set_scalar(products.steps, LaunchSpec::Hole::beta, number > 0 ? 1 : 0);
+      append(copies, std::move(products));
+      return copies;
+    });
+    if (finish) append_finish(steps, *finish, inner);
+    append_copies(steps, results_of(relayout), named);
+    result.proposal = Proposal(std::move(steps), 0);
+  }
   result.proposal.workspace = layout.workspace + own;
   return result;
 }
@@ -206,30 +202,29 @@ std::optional<Result> in_continued_chunks(RelayoutProblem& relayout, const Chunk
   const auto& [engine, candidate] = *found;
 
   Result result;
-  std::vector<Step> steps;
-  Named named{engine_name};
   result.seconds =
       static_cast<double>(layout.chunks) * (candidate.seconds - candidate.finish_seconds) +
       candidate.finish_seconds + all_copies_seconds(relayout, layout, inner.device());
   result.seconds *= margin_of(layout);
-  Proposal of_size;  // of the chunk before, which most chunks are as large as
-  RelayoutChunk size{};
-  for (std::int64_t i = 0; with_steps && i < layout.chunks; ++i) {
-    const RelayoutChunk chunk = chunk_of(layout, i);
-    if (chunk.images != size.images || chunk.rows != size.rows)
-      of_size = engine->make(part(i), inner.device(), candidate);
-    size = chunk;
-    if (i == 0)
-      named.tile = relayout_tile(relayout, layout, copied_of(relayout, false), of_size, budget) +
-                   ", sums of all images";
-    append_copies(steps, moves_of(relayout, layout, i), named);
-    Proposal products = of_size;
-    if (i > 0) engine->continue_sums()(products.first());
-    if (i + 1 < layout.chunks) products.steps.resize(1);
-    append_relayout(steps, std::move(products), places_of(relayout, layout, i));
+  if (with_steps) {
+    const auto proposal_of = [&](std::int64_t number) {
+      return engine->make(part(number), inner.device(), candidate);
+    };
+    const Named named{engine_name, relayout_tile(relayout, layout, copied_of(relayout, false),
+                                                 proposal_of(0), budget) +
+                                       ", sums of all images"};
+    StepList steps = steps_of_chunks(layout, [&](std::int64_t number) {
+      StepList copies;
+      append_copies(copies, moves_of(relayout, layout, number), named);
+      Proposal products = proposal_of(number);
+      if (number > 0) engine->continue_sums()(products.first());
+      if (number + 1 < layout.chunks) products.steps.resize(1);
+      append_relayout(copies, std::move(products), places_of(relayout, layout, number));
+      return copies;
+    });
+    append_copies(steps, results_of(relayout), named);
+    result.proposal = Proposal(std::move(steps), 0);
   }
-  if (with_steps) append_copies(steps, results_of(relayout), named);
-  if (with_steps) result.proposal = Proposal(std::move(steps), 0);
   result.proposal.workspace = layout.workspace + candidate.workspace;
   return result;
 }

@@ -85,8 +85,9 @@ Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem
   RelayoutPlaces places;
   places.operands.resize(operands_of(problem).size());
   places.operands[filter.operand].in_workspace = true;
-  std::vector<Step> steps{
-      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile)};
+  StepList steps;
+  steps.steps.push_back(
+      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile));
   append_relayout(steps, std::move(second), places);
   return {std::move(steps), filter.image_bytes()};
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "codegen/loops.hpp"
 #include "conv/relayout/channels_last_copies_params.h"
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -209,8 +210,8 @@ double copies_seconds(std::span<const RelayoutMove> moves, const DeviceDescripti
          std::max(memory / (rate * memory_share), (memory + copies) / (rate * cache_share));
 }
 
-void append_relayout(std::vector<Step>& steps, Proposal proposal, const RelayoutPlaces& places) {
-  const auto place = [&](Step step) {
+void append_relayout(StepList& list, StepList proposal, const RelayoutPlaces& places) {
+  const auto place = [&](Step& step) {
     using Hole = LaunchSpec::Hole;
     for (LaunchSpec::Patch& patch : step.launch.patches)
       if (patch.hole == Hole::workspace) {
@@ -228,9 +229,9 @@ void append_relayout(std::vector<Step>& steps, Proposal proposal, const Relayout
         map.first += to.first;
         if (to.in_workspace) map.operand = LaunchSpec::Map::workspace;
       }
-    steps.push_back(std::move(step));
   };
-  for (Step& step : proposal.steps) place(std::move(step));
+  for (Step& step : proposal.steps) place(step);
+  append(list, std::move(proposal));
 }
 
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value) {
