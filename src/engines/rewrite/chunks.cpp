@@ -31,7 +31,8 @@ std::int64_t most_rows(const RelayoutProblem& problem, std::size_t bytes) {
 // The fewest parts of equal size, so that one kernel computes all, if they are not many more than
 // the fewest.
 std::int64_t even_parts(const RelayoutCut& cut, std::int64_t least) {
-  for (std::int64_t parts = least; parts < std::min(2 * least, most_chunks); ++parts)
+  constexpr std::int64_t most_looked_at = 4096;
+  for (std::int64_t parts = least; parts < std::min(2 * least, most_looked_at); ++parts)
     if (cut.rows % (parts * cut.granule) == 0) return parts;
   return least;
 }

@@ -40,9 +40,9 @@ struct ChunkLayout {
   std::size_t workspace = 0;      // byte at which the inner proposal's own workspace begins
   std::vector<ChunkRuns> runs{};  // all chunks in order: few runs, however many chunks there are
 };
-// The most chunks of a problem. If a chunk takes all of most_workspace, so many have copies of
-// 64 GiB, more than the tensors of networks.
-inline constexpr std::int64_t most_chunks = 4096;
+// The most chunks of a problem, so that launches are counted in 32 bits. If a chunk takes all of
+// most_workspace, so many have copies of 16 TiB, more than a device has.
+inline constexpr std::int64_t most_chunks = 1 << 20;
 
 // The divisions that are estimated: those of which all copies of a chunk fit into `budget` bytes of
 // workspace together with `sums` bytes of sums, and which have at most most_chunks. More chunks
