@@ -13,10 +13,17 @@
 namespace kiln {
 namespace {
 
+// What was found of tiles that begin at each row's last column. It is the same for all widths of a
+// strip at which tiles end in the same row; a wide image has many.
+struct AtLastColumns {
+  std::int64_t end = 0;  // row in which a tile ends that begins in row 0
+  std::int64_t most = 0, live_rows = 0, looked_at = 0;
+};
+
 // Sets what the tiles' pixels read of the source: the most source rows of any tile, and the mean
 // numbers of live rows and columns of taps. A strip's tiles follow each other through all images,
 // so they begin at every multiple of n.
-void meet_source(HaloMmaTile& tile, const Gather& gather) {
+void meet_source(HaloMmaTile& tile, const Gather& gather, AtLastColumns& known) {
   const std::int64_t rows = gather.phases.front().pixels[1], pixels = rows * tile.strip;
   const std::int64_t n = tile.shape.n;
   const std::int64_t extent = (gather.phases.front().taps[1] - 1) * std::abs(gather.step[1]) + 1;
@@ -51,10 +58,12 @@ void meet_source(HaloMmaTile& tile, const Gather& gather) {
       before = late;
     }
   } else {  // at each row's last column, so that the tile covers the most rows
-    const std::int64_t step = ceil_div(rows, most_beginnings);
-    for (std::int64_t row = 0; row < rows; row += step)
-      look(row, (row * strip + strip + n - 2) / strip, 1);
-    most += step * gather.stride[1];
+    const std::int64_t step = ceil_div(rows, most_beginnings), end = (strip + n - 2) / strip;
+    if (known.end != end) {
+      for (std::int64_t row = 0; row < rows; row += step) look(row, row + end, 1);
+      known = {end, most + step * gather.stride[1], live_rows, looked_at};
+    }
+    most = known.most, live_rows = known.live_rows, looked_at = known.looked_at;
   }
   const std::int64_t taps = gather.phases.front().taps[2];
   const auto live_in = [&](std::int64_t i) {
@@ -148,14 +157,19 @@ std::optional<HaloMmaTile> lay_halo_tile(const HaloMmaShape& shape, const Gather
   const auto fits = [&] {
     return fits_shared_memory(tile.shared_memory(rows_innermost(gather)), shape.min_blocks, device);
   };
-  for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest; ++strips) {
+  constexpr std::int64_t most_pixels = 1 << 14;
+  const std::int64_t least_rows = (phase.taps[1] - 1) * std::abs(gather.step[1]) + 1;
+  AtLastColumns known;
+  // The next narrower strip, which takes more of them, has at least so many.
+  const auto next = [&] { return tile.strip > 1 ? ceil_div(width, tile.strip - 1) : width + 1; };
+  for (std::int64_t strips = 1; strips == 1 || ceil_div(width, strips) >= narrowest;
+       strips = next()) {
     tile.strip = ceil_div(width, strips);
     tile.strips = ceil_div(width, tile.strip);
-    if (tile.strips < strips) continue;
     tile.halo_columns =
         (tile.strip - 1) * gather.stride[2] + (phase.taps[2] - 1) * std::abs(gather.step[2]) + 1;
-    meet_source(tile, gather);
-    constexpr std::int64_t most_pixels = 1 << 14;
+    if (least_rows * tile.halo_columns > most_pixels) continue;
+    meet_source(tile, gather, known);
     if (tile.halo_pixels() > most_pixels) continue;
     tile.staged = shape.columns_left;
     tile.set_halo_stages(ring, ahead);
