@@ -13,7 +13,7 @@
 #include "problem/activation.hpp"
 #include "problem/convolution.hpp"
 #include "problem/pooling.hpp"
-#include "problem/tensor/fit.hpp"
+#include "problem/tensor/checks.hpp"
 #include "problem/tensor/tensor.hpp"
 
 namespace kiln::api {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "problem/tensor/fit.hpp"
+#include "problem/tensor/checks.hpp"
 
 namespace kiln {
 

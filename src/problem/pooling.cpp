@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "problem/line/problem_line.hpp"
 #include "problem/line/shape_line.hpp"
-#include "problem/tensor/fit.hpp"
+#include "problem/tensor/checks.hpp"
 
 namespace kiln {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "problem/line/shape_line.hpp"
-#include "problem/tensor/fit.hpp"
+#include "problem/tensor/checks.hpp"
 #include "problem/tensor/fold.hpp"
 
 namespace kiln {

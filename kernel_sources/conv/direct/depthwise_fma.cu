@@ -16,6 +16,7 @@
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/geometry/gather_params.h"
+#include "conv/geometry/tap_distance.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/async_copy.cuh"
 #include "target/shared_memory.cuh"
@@ -24,8 +25,6 @@ constexpr int UNIT_THREADS = TILE_P / RUN_P * RUNS, WORKERS = UNITS * UNIT_THREA
 constexpr int THREADS = (WORKERS + 31) / 32 * 32;
 // The threads that load a unit: those that compute it, or all threads of a block with one unit.
 constexpr int LOADERS = UNITS == 1 ? THREADS : UNIT_THREADS;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 // With a negative step the taps are reversed: the first position belongs to the last tap.
 constexpr bool BACK_H = STEP_H < 0, BACK_W = STEP_W < 0;
 

@@ -170,7 +170,7 @@ device_inline void compute_tiles(const typename Results::Params& all) {
 #pragma unroll 1
   for (u32 tile = first; tile < params.common.tiles; tile += step, ++turn) {
     const unsigned char* const taken = halos.take(tile, step, turn);
-    const Spot<BLOCK_P, BLOCK_Q> spot(tile);
+    const BoxedSpot<BLOCK_P, BLOCK_Q> spot(tile);
     const int p = spot.p + row, q = spot.q + column;
     if (!has_channels || p >= OUT_P[0] || q >= OUT_Q[0]) continue;
     const element_t* const halo = reinterpret_cast<const element_t*>(taken) +

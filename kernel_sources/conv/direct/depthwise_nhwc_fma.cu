@@ -9,13 +9,13 @@
 #include "common/magic.cuh"
 #include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
+#include "conv/geometry/spot.cuh"
+#include "conv/geometry/tap_distance.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/shared_memory.cuh"
 
 constexpr int THREADS = LANES_C * RUNS;  // LANES_C vectors of channels by RUNS tiles of pixels
 constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 
 // The groups of a thread's output channels have INPUTS source channels in total, which are read
 // ACCESS at a time.
@@ -31,26 +31,20 @@ struct Inputs {
 using Weights = Pack<compute_t, VECTOR / PARTS>;  // 16 bytes of weights
 
 // A thread's first channel, and its tile's first pixel in the phase's output.
-struct Spot {
-  i64 image;
-  int channel, p, q;
+struct ChannelSpot : Spot {
+  int channel;
 };
 
-device_inline Spot spot_of(u32 block) {
+device_inline ChannelSpot channel_spot_of(u32 block) {
   const u32 channel_tile = block % CHANNEL_TILES;
   const u64 run = static_cast<u64>(block / CHANNEL_TILES) * RUNS + thread_x() / LANES_C;
-  const u64 row = DIVIDE(DIV_TILES_Q, run);
-  const u64 image = DIVIDE(DIV_TILES_P, row);
-  Spot spot;
-  spot.channel = static_cast<int>(channel_tile * BLOCK_CHANNELS + thread_x() % LANES_C * VECTOR);
-  spot.q = static_cast<int>(run - row * DIV_TILES_Q) * TILE_Q;
-  spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
-  spot.image = static_cast<i64>(image);
-  return spot;
+  return {spot_of<TILE_P, TILE_Q>(run),
+          static_cast<int>(channel_tile * BLOCK_CHANNELS + thread_x() % LANES_C * VECTOR)};
 }
 
 template <int PHASE>
-device_inline void compute(const GatherParams& params, const Spot& spot, const compute_t* filter) {
+device_inline void compute(const GatherParams& params, const ChannelSpot& spot,
+                           const compute_t* filter) {
   constexpr int TAPS_R = FILTER_R[PHASE], TAPS_S = FILTER_S[PHASE];
   // The source rows and columns that the tile reads.
   constexpr int ROWS_MET = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
@@ -144,7 +138,7 @@ device_inline void compute(const GatherParams& params, const Spot& spot, const c
 template <int PHASE>
 device_inline void run_phase(const GatherParams& params, u32 block, u32 phase, compute_t* filter) {
   if (phase == PHASE) {
-    const Spot spot = spot_of(block);
+    const ChannelSpot spot = channel_spot_of(block);
     load_filter<PHASE, BLOCK_CHANNELS, THREADS>(
         params, spot.channel - static_cast<int>(thread_x() % LANES_C) * VECTOR, filter);
     block_barrier();

@@ -13,12 +13,12 @@
 // warp's reads meet in few banks.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
+#include "conv/geometry/tap_distance.cuh"
+#include "conv/geometry/volume_spot.cuh"
 #include "conv/store/depthwise_wgrad_sum.cuh"
 #include "target/async_copy.cuh"
 
 constexpr int WORKERS = UNITS * TILE_P * RUNS, THREADS = (WORKERS + 31) / 32 * 32;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int PATCH_H = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1;
 constexpr int ROWS_BESIDE = (PATCH_H + STRIDE_H - 1) / STRIDE_H;
 // The place of a row, and of an element of it, in a tile's part of x. PITCH: from a row to its
@@ -39,21 +39,10 @@ constexpr int EXCHANGE_AT =
 static_assert(CHANNELS == 1 && BLOCK_ROWS == 1 && PATCH_W % PACK == 0);
 static_assert(EXCHANGE_AT + THREADS / 32 * TILE_TAPS * sizeof(compute_t) <= SHARED_BYTES);
 
-struct Spot {
-  i64 image;
-  int o, p, q;  // the tile's first pixel of dy
-};
-device_inline Spot spot_of(u64 unit) {
+// The first pixel of dy of a unit.
+device_inline VolumeSpot spot_of(u64 unit) {
   if constexpr (IMAGES) return {static_cast<i64>(unit), 0, 0, 0};
-  const u64 row = DIVIDE(DIV_TILES_Q, unit);
-  const u64 plane = DIVIDE(DIV_TILES_P, row);
-  const u64 image = DIVIDE(DIV_OUT_O, plane);
-  Spot spot;
-  spot.image = static_cast<i64>(image);
-  spot.o = static_cast<int>(plane - image * DIV_OUT_O);
-  spot.q = static_cast<int>(unit - row * DIV_TILES_Q) * (RUNS * RUN);
-  spot.p = static_cast<int>(row - plane * DIV_TILES_P) * TILE_P;
-  return spot;
+  return volume_spot_of<TILE_P, RUNS * RUN>(unit);
 }
 
 // Copies COUNT elements of x, which are aligned to their total size, or writes zeros if they do not
@@ -83,7 +72,7 @@ device_inline void load_stage(const DepthwiseWgradParams& params, u64 first, u64
     const int line = i / COPIES, column = (i - line * COPIES) * PACK;
     const int number = UNITS == 1 ? 0 : line / PATCH_H, row = line - number * PATCH_H;
     const u64 unit = first + static_cast<u64>(number);
-    const Spot spot = spot_of(unit);
+    const VolumeSpot spot = spot_of(unit);
     const int d = spot.o * STRIDE_D + ORIGIN_D + tile.plane * STEP_D;
     const int h = spot.p * STRIDE_H + LOWER_H + lowest * DISTANCE_H + row;
     const int w = spot.q * STRIDE_W + LOWER_W - SHIFT + column;
@@ -116,7 +105,7 @@ struct Place {
 // pixels up to the end of the row.
 device_inline bool load_run(const DepthwiseWgradParams& params, u64 unit, u64 end, int channel,
                             const Place& place, compute_t (&run)[RUN], int& left) {
-  const Spot spot = spot_of(unit);
+  const VolumeSpot spot = spot_of(unit);
   const int p = spot.p + place.p, q = spot.q + place.q;
   left = OUT_Q - q;
   if (!place.works || unit >= end || p >= OUT_P || left <= 0) return false;

@@ -8,11 +8,10 @@
 // step.
 #include "common/magic.cuh"
 #include "common/vector.cuh"
+#include "conv/geometry/tap_distance.cuh"
 #include "conv/store/depthwise_wgrad_sum.cuh"
 
 constexpr int THREADS = LANES_C * RUNS;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 constexpr u32 OWN_OFFSET = THREADS * VECTOR * sizeof(compute_t);  // after the exchange
 static_assert(OWN_OFFSET + TILE_ELEMENTS * sizeof(compute_t) <= SHARED_BYTES);

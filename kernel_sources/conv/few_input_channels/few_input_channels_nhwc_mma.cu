@@ -11,15 +11,16 @@
 #include "common/magic.cuh"
 #include "conv/geometry/gather_params.h"
 #include "conv/geometry/lanes.cuh"
+#include "conv/geometry/phase_taps.cuh"
+#include "conv/geometry/tap_distance.cuh"
+#include "conv/geometry/volume_spot.cuh"
 #include "conv/load/whole_rows.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/shared_memory.cuh"
 #include "target/warp_product.cuh"
 
 constexpr int THREADS = 32 * WARPS_P * WARPS_N;
-constexpr int TAPS_T = FILTER_T[0], TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
+constexpr int TAPS_T = FILTER_T[0];
 constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1,
               WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0),
@@ -52,23 +53,6 @@ static_assert(PLACES_AT + STEPS * 4 * static_cast<int>(sizeof(Places)) <= SHARED
 static_assert(STAGE_BYTES <= 65536 && STAGE_BYTES % 16 == 0);
 static_assert(!UNEVEN_ROWS || (TAPS_T == 1 && (PITCH / 2 - SOURCE_STRIDE_H) % COPY == 0));
 
-struct Spot {
-  i64 image;
-  int o, p, q;  // the tile's first pixel
-};
-
-device_inline Spot spot_of(u64 tile) {
-  const u64 row = DIVIDE(DIV_TILES_Q, tile);
-  const u64 plane = DIVIDE(DIV_TILES_P, row);
-  const u64 image = DIVIDE(DIV_OUT_O, plane);
-  Spot spot;
-  spot.image = static_cast<i64>(image);
-  spot.o = static_cast<int>(plane - image * DIV_OUT_O);
-  spot.q = static_cast<int>(tile - row * DIV_TILES_Q) * TILE_Q;
-  spot.p = static_cast<int>(row - plane * DIV_TILES_P) * TILE_P;
-  return spot;
-}
-
 // Element k of the reduction: its plane, row and column of taps and its channel, in the order of
 // memory.
 struct Element {
@@ -91,7 +75,7 @@ struct Element {
 };
 
 // UNEVEN_ROWS: the number of elements from where a tile's first copy begins to its first element.
-device_inline int tile_shift(const Spot& spot) {
+device_inline int tile_shift(const VolumeSpot& spot) {
   if constexpr (!UNEVEN_ROWS) return 0;
   const i64 first = spot.image * SOURCE_STRIDE_N +
                     static_cast<i64>(spot.o * STRIDE_D + ORIGIN_D[0]) * SOURCE_STRIDE_D +
@@ -102,7 +86,7 @@ device_inline int tile_shift(const Spot& spot) {
 
 // Starts copying a tile's halo.
 device_inline void load_stage(const GatherParams& params, u64 tile, unsigned char* stage) {
-  const Spot spot = spot_of(tile);
+  const VolumeSpot spot = volume_spot_of<TILE_P, TILE_Q>(tile);
 #pragma unroll
   for (int t = 0; t < TAPS_T; ++t) {
     const int d = spot.o * STRIDE_D + ORIGIN_D[0] + t * STEP_D;
@@ -182,7 +166,7 @@ device_inline void multiply(Sums& sums, const unsigned char* const (&pixels)[2],
   }
 }
 
-device_inline void store(const Sums& sums, const GatherParams& params, const Spot& spot,
+device_inline void store(const Sums& sums, const GatherParams& params, const VolumeSpot& spot,
                          int first_group, int first_channel) {
   const int lane = static_cast<int>(thread_x() % 32);
   Epilogue epilogue;
@@ -261,7 +245,7 @@ KILN_KERNEL(few_input_channels_nhwc_mma, THREADS, MIN_BLOCKS, GatherParams, para
     if (tile + (STAGES - 1) * slots < tiles)
       load_stage(params, tile + (STAGES - 1) * slots, shared + free);
     async_commit();
-    const Spot spot = spot_of(tile);
+    const VolumeSpot spot = volume_spot_of<TILE_P, TILE_Q>(tile);
     const unsigned char* const stage = shared + at + tile_shift(spot) * 2;
     const unsigned char* const from[2] = {stage + pixels[0], stage + pixels[1]};
     Sums sums = {};

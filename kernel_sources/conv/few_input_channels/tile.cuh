@@ -19,12 +19,12 @@ constexpr int RUNS = X_PLANES * FILTER_R[0];
 constexpr int FRAGMENTS = (RUNS * RUN_WORDS + FRAGMENT_WORDS - 1) / FRAGMENT_WORDS;
 constexpr int REDUCTION_WORDS = FRAGMENTS * FRAGMENT_WORDS;
 constexpr bool FILLED_UP = RUNS * RUN != REDUCTION_WORDS * WORD_ELEMENTS;
-static_assert((COLUMN_STEP == 1 || FILTER_S[0] == 1) && BAND_ROWS * BAND_COLUMNS <= TILE_N);
+static_assert((DISTANCE_W == 1 || FILTER_S[0] == 1) && BAND_ROWS * BAND_COLUMNS <= TILE_N);
 
 constexpr int PIXEL_STEP = STRIDE_W * PIXEL_ELEMENTS;  // elements from a pixel to the next
 
 struct BandLines {
-  static constexpr int ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
+  static constexpr int ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * DISTANCE_H + 1;
   static constexpr int PHASES = 1;
   static constexpr int WORDS = LINE_WORDS;
   static constexpr int SIZE = SOURCE_W * PIXEL_ELEMENTS;
@@ -81,7 +81,7 @@ struct RunWord {
   // The offset that it adds to a pixel's, and the mask of its elements that exist.
   device_inline ReductionWord entry() const {
     if (!exists()) return ReductionWord::of(0, 0);
-    return ReductionWord::of((plane * X_PLANE + row * (ROW_STEP * X_ROW) + word) * 4,
+    return ReductionWord::of((plane * X_PLANE + row * (DISTANCE_H * X_ROW) + word) * 4,
                              RUN - word * WORD_ELEMENTS);
   }
   // The offset of its element i in the filter; -1 if there is none.

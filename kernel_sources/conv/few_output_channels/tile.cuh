@@ -26,7 +26,7 @@
 constexpr int TAPS_R = FILTER_R[0], TAPS_S = TAPS_IN_ROW;
 constexpr int ALL_LINES = ROW_PHASES * ROWS;  // (h, c)
 constexpr int PAIRS = TILE_LINES * TAPS_S;    // (h, c, s) in a tile
-constexpr int HALO_ROWS = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * ROW_STEP + 1;
+constexpr int HALO_ROWS = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
 constexpr int HALO_PIXELS = HALO_ROWS * TILE_Q;
 static_assert(STRIDE_W == 1 && SLICES == 1 && RUN_M == 1);
 static_assert(PAIRS <= TILE_N && TILE_P * TILE_Q <= TILE_M);
@@ -128,4 +128,4 @@ device_inline int place_of(int m) {
   return row < TILE_P ? (row * (STRIDE_H * TILE_Q) + m - row * TILE_Q) * PITCH : 0;
 }
 // The offset from there to row r of taps.
-device_inline int place_of_tap(int r) { return tap_place<ROW_STEP * TILE_Q * PITCH, 0>(r, 0); }
+device_inline int place_of_tap(int r) { return tap_place<DISTANCE_H * TILE_Q * PITCH, 0>(r, 0); }

@@ -2,10 +2,9 @@
 // forward or backward.
 #pragma once
 
+#include "conv/geometry/tap_distance.cuh"
 #include "target/kernel.cuh"
 
-constexpr int ROW_STEP = STEP_H < 0 ? -STEP_H : STEP_H;  // distance between neighbouring taps
-constexpr int COLUMN_STEP = STEP_W < 0 ? -STEP_W : STEP_W;
 // The source row that the topmost tap of an image's first row of pixels reads, and the column that
 // the leftmost tap of its first column reads.
 constexpr int TOP = ORIGIN_H[0] + (STEP_H < 0 ? (FILTER_R[0] - 1) * STEP_H : 0);

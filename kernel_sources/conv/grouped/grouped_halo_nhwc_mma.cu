@@ -190,7 +190,7 @@ KILN_KERNEL(grouped_halo_nhwc_mma, THREADS, MIN_BLOCKS, BoxedGatherParams, param
 #pragma unroll 1
   for (u32 tile = first; tile < params.common.tiles; tile += step, ++turn) {
     const unsigned char* const halo = halos.take(tile, step, turn);
-    const Spot<TILE_P, TILE_Q> spot(tile);
+    const BoxedSpot<TILE_P, TILE_Q> spot(tile);
     const i64 image = spot.image * OUT_STRIDE_N + channel;
 #pragma unroll 1
     for (int block = slice; block < BLOCKS_P * BLOCKS_Q; block += SLICES) {

@@ -12,6 +12,8 @@
 #include "common/magic.cuh"
 #include "conv/geometry/gather_params.h"
 #include "conv/geometry/lanes.cuh"
+#include "conv/geometry/spot.cuh"
+#include "conv/geometry/tap_distance.cuh"
 #include "conv/grouped/filter_bits.cuh"
 #include "conv/store/epilogue.cuh"
 #include "target/async_copy.cuh"
@@ -21,8 +23,6 @@
 constexpr int THREADS = 32 * WARPS_P * (OCTETS / WARP_OCTETS);
 constexpr int PITCH =
     OCTETS * 16 + 16;  // of a pixel, padded so that neighboring lanes read different banks
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr u32 FILTER_OFFSET = 2 * STAGE_BYTES;
 
 // A unit is the octets that hold whole groups. Its products in a step, which covers STEP_TAPS taps,
@@ -51,28 +51,13 @@ struct Halo {
                        FIRST_W = ORIGIN_W[PHASE] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
 };
 
-struct Spot {
-  i64 image;
-  int p, q;  // the tile's first pixel in the phase's output
-};
-
-device_inline Spot spot_of(u64 tile) {
-  const u64 row = DIVIDE(DIV_TILES_Q, tile);
-  const u64 image = DIVIDE(DIV_TILES_P, row);
-  Spot spot;
-  spot.image = static_cast<i64>(image);
-  spot.q = static_cast<int>(tile - row * DIV_TILES_Q) * TILE_Q;
-  spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
-  return spot;
-}
-
 // Starts copying a tile's halo; pixels outside the source are zero.
 template <int PHASE>
 device_inline void load_halo(const GatherParams& params, u64 tile, int first_channel,
                              unsigned char* stage) {
   using H = Halo<PHASE>;
   if constexpr (H::TAPS > 0) {
-    const Spot spot = spot_of(tile);
+    const Spot spot = spot_of<TILE_P, TILE_Q>(tile);
     const int h0 = spot.p * STRIDE_H + H::FIRST_H, w0 = spot.q * STRIDE_W + H::FIRST_W;
     static_assert(THREADS % OCTETS == 0);  // a thread copies the same octet of all its pixels
     const int thread = from_here(static_cast<int>(thread_x()));
@@ -290,7 +275,7 @@ device_inline void compute_tile(const GatherParams& params, u64 tile, int first_
   float bias[8];
 #pragma unroll
   for (int c = 0; c < 8; ++c) bias[c] = exists ? epilogue.bias_of(channel + c) : 0.0f;
-  const Spot spot = spot_of(tile);
+  const Spot spot = spot_of<TILE_P, TILE_Q>(tile);
   const i64 first = OUT_FIRST[PHASE] + spot.image * OUT_STRIDE_N + channel;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {

@@ -12,14 +12,14 @@
 //
 // The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
 // clusters (PARTIAL) leave theirs in the workspace for a second step.
+#include "conv/geometry/boxed_spot.cuh"
 #include "conv/geometry/boxed_wgrad_params.h"
+#include "conv/geometry/tap_distance.cuh"
 #include "conv/store/depthwise_wgrad_sum.cuh"
 #include "target/bulk_copy.cuh"
 #include "target/warp_product.cuh"
 
 constexpr int WARPS = OCTETS * SLICES * SPLITS, THREADS = 32 * WARPS;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int TILE_Q = 16 * COLUMN_BLOCKS;
 constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (TAPS_R - 1) * DISTANCE_H + 1;
 // The halo's width, a multiple of 8, so that all rows have the same swizzle.
@@ -39,21 +39,12 @@ static_assert(SLICES * TILE_ELEMENTS * static_cast<int>(sizeof(float)) <= SHARED
 static_assert(FILTER_ROWS == TAPS_R && CHANNELS == ROWS && 8 % ROWS == 0);
 static_assert(BLOCK_ROWS == 8 * OCTETS && TILE_P % 2 == 0);
 
-struct Spot {
-  int image, p, q;
-  device_inline explicit Spot(u32 unit) {
-    const u32 row = unit / TILES_Q, up = row / TILES_P;
-    image = static_cast<int>(up);
-    p = static_cast<int>(row - up * TILES_P) * TILE_P;
-    q = static_cast<int>(unit - row * TILES_Q) * TILE_Q;
-  }
-};
-
 device_inline void bring(const BoxedWgradParams& params, u32 unit, int channel,
                          unsigned char* stage, Mbarrier& landed) {
-  const Spot spot(unit);
-  const int x[4] = {channel, spot.q * STRIDE_W + LOWER_W, spot.p * STRIDE_H + LOWER_H, spot.image};
-  const int dy[4] = {channel, spot.q, spot.p, spot.image};
+  const BoxedSpot<TILE_P, TILE_Q> spot(unit);
+  const int x[4] = {channel, spot.q * STRIDE_W + LOWER_W, spot.p * STRIDE_H + LOWER_H,
+                    static_cast<int>(spot.image)};
+  const int dy[4] = {channel, spot.q, spot.p, static_cast<int>(spot.image)};
   landed.arrive_and_expect(X_BYTES + DY_BYTES);
   bulk_load(stage, params.x, landed, x);
   bulk_load(stage + DY_OFFSET, params.dy, landed, dy);
@@ -90,8 +81,8 @@ struct Warp {
 using Sums = float[TAPS_R][PAIRS][4];
 
 // Adds the products of 16 columns of a tile, from `column` on.
-device_inline void add_columns(Sums& sums, const Warp& warp, const Spot& spot, int column,
-                               const unsigned char* stage, const unsigned char* zero) {
+device_inline void add_columns(Sums& sums, const Warp& warp, const BoxedSpot<TILE_P, TILE_Q>& spot,
+                               int column, const unsigned char* stage, const unsigned char* zero) {
   // Beyond dy's last column x may be infinite, and must not be multiplied by dy's zeros.
   const bool exists = OUT_Q % TILE_Q == 0 || spot.q + column + warp.lane % 16 < OUT_Q;
   const unsigned char* const x = exists ? stage + column * STRIDE_W * PIXEL_BYTES : zero;
@@ -178,7 +169,7 @@ KILN_KERNEL(wgrad_depthwise_nhwc_mma, THREADS, MIN_BLOCKS, BoxedWgradParams, par
       bring(params, unit + 1, tile.out, shared + (STAGES - 1 - stage) * STAGE_BYTES,
             landed[STAGES - 1 - stage]);
     landed[stage].wait(turn / STAGES & 1);
-    const Spot spot(unit);
+    const BoxedSpot<TILE_P, TILE_Q> spot(unit);
 #pragma unroll 1
     for (int block = warp.slice; block < COLUMN_BLOCKS; block += SLICES)
       add_columns(sums, warp, spot, 16 * block, shared + stage * STAGE_BYTES, shared + ZERO_OFFSET);

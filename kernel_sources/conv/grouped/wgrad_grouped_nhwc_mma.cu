@@ -12,13 +12,13 @@
 // The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
 // clusters (PARTIAL) leave theirs in the workspace for a second step.
 #include "common/magic.cuh"
+#include "conv/geometry/spot.cuh"
+#include "conv/geometry/tap_distance.cuh"
 #include "conv/store/depthwise_wgrad_sum.cuh"
 #include "target/async_copy.cuh"
 #include "target/warp_product.cuh"
 
 constexpr int THREADS = 32 * OCTETS * SLICES;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1,
               WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 constexpr int PIXELS = TILE_P * TILE_Q;
@@ -34,25 +34,10 @@ static_assert(ZERO_OFFSET + 16 <= SHARED_BYTES);
 static_assert(SLICES * TILE_ELEMENTS * sizeof(float) <= SHARED_BYTES);
 static_assert(BLOCK_ROWS / ROWS * CHANNELS == 8 * OCTETS && PAIRS * MET <= 32);
 
-struct Spot {
-  i64 image;
-  int p, q;  // the tile's first pixel of dy
-};
-
-device_inline Spot spot_of(u64 unit) {
-  const u64 row = DIVIDE(DIV_TILES_Q, unit);
-  const u64 image = DIVIDE(DIV_TILES_P, row);
-  Spot spot;
-  spot.image = static_cast<i64>(image);
-  spot.q = static_cast<int>(unit - row * DIV_TILES_Q) * TILE_Q;
-  spot.p = static_cast<int>(row - image * DIV_TILES_P) * TILE_P;
-  return spot;
-}
-
 // Starts copying a tile of dy and its halo of x; pixels outside are zero.
 device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
                               const DepthwiseTile& tile, unsigned char* stage) {
-  const Spot spot = spot_of(unit);
+  const Spot spot = spot_of<TILE_P, TILE_Q>(unit);
   const int lowest = STEP_H < 0 ? TAPS_R - tile.row - FILTER_ROWS : tile.row;
   const int h0 = spot.p * STRIDE_H + LOWER_H + lowest * DISTANCE_H;
   const int w0 = spot.q * STRIDE_W + LOWER_W;
@@ -180,7 +165,7 @@ KILN_KERNEL(wgrad_grouped_nhwc_mma, THREADS, MIN_BLOCKS, DepthwiseWgradParams, p
     async_commit();
     async_wait<1>();
     block_barrier();  // the tile has landed
-    add_tile(sums, spot_of(unit), shared + stage, shared + ZERO_OFFSET);
+    add_tile(sums, spot_of<TILE_P, TILE_Q>(unit), shared + stage, shared + ZERO_OFFSET);
     block_barrier();  // all threads have read the stage, which is loaded next
     stage = STAGE_BYTES - stage;
   }

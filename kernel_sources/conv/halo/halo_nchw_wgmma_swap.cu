@@ -40,7 +40,7 @@ static_assert(TABLE_AT + 4 * HALO_PIXELS <= SHARED_BYTES);
 
 // The offset of a tap from a pixel's topmost, leftmost one, in bytes of the halo.
 device_inline int tap_at(const Step& step) {
-  return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(step.r, step.s) * 4;
+  return tap_place<DISTANCE_H * HALO_COLUMNS, DISTANCE_W>(step.r, step.s) * 4;
 }
 
 // Reads a lane's pixels.

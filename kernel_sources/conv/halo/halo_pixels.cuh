@@ -8,5 +8,5 @@ constexpr int HALO_BYTES = HALO_PIXELS * PITCH;
 
 // The offset of tap (r, s) from a pixel's topmost, leftmost one, in pixels of the halo.
 device_inline int tap_pixel(int r, int s) {
-  return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(r, s);
+  return tap_place<DISTANCE_H * HALO_COLUMNS, DISTANCE_W>(r, s);
 }

@@ -9,10 +9,10 @@
 #include "conv/geometry/first_tap.cuh"
 #include "conv/geometry/gather_params.h"
 #include "conv/geometry/output_place.cuh"
+#include "conv/geometry/phase_taps.cuh"
 #include "conv/geometry/tap_walk.cuh"
 #include "conv/geometry/tile_sums.cuh"
 
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int HALO_PIXELS = HALO_ROWS * HALO_COLUMNS;
 
 // Order of blocks, fastest first: blocks that share a tile, tiles of rows, groups, strips, tiles of

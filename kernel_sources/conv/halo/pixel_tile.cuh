@@ -14,11 +14,11 @@
 #include "conv/geometry/first_tap.cuh"
 #include "conv/geometry/gather_params.h"
 #include "conv/geometry/output_place.cuh"
+#include "conv/geometry/phase_taps.cuh"
 #include "conv/geometry/tap_walk.cuh"
 #include "conv/geometry/tile_sums.cuh"
 
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
-constexpr int EXTENT_H = (TAPS_R - 1) * ROW_STEP, EXTENT_W = (TAPS_S - 1) * COLUMN_STEP;
+constexpr int EXTENT_H = (TAPS_R - 1) * DISTANCE_H, EXTENT_W = (TAPS_S - 1) * DISTANCE_W;
 constexpr int IMAGE_PLACES = LINE_ROWS * LINE_COLUMNS;
 constexpr bool IN_STRIPS = STRIPS > 0;
 constexpr int TILE_ROWS = TILE_N / (IN_STRIPS ? 8 * STRIPS : 8);  // rows of a tile in strips
@@ -109,7 +109,7 @@ struct PixelTile : TapWindow {
 
   // The number of places from a pixel's topmost, leftmost tap to a tap.
   device_inline static int tap(int r, int s) {
-    return tap_place<ROW_STEP * HALO_COLUMNS, COLUMN_STEP>(r, s);
+    return tap_place<DISTANCE_H * HALO_COLUMNS, DISTANCE_W>(r, s);
   }
 
  private:

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "conv/geometry/boxed_gather_params.h"
+#include "conv/geometry/boxed_spot.cuh"
+#include "conv/geometry/phase_taps.cuh"
+#include "conv/geometry/tap_distance.cuh"
 #include "target/bulk_copy.cuh"
 
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 static_assert(PHASES == 1);
 
 // The number of source rows that p output rows read, and of columns that q output columns read.
@@ -18,19 +18,6 @@ device_inline constexpr int rows_met(int p) {
 device_inline constexpr int columns_met(int q) {
   return (q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 }
-
-// The first pixel of a tile of BLOCK_P x BLOCK_Q pixels.
-template <int BLOCK_P, int BLOCK_Q>
-struct Spot {
-  i64 image;
-  int p, q;
-  device_inline explicit Spot(u32 tile) {
-    const u32 row = tile / TILES_Q, up = row / TILES_P;
-    image = up;
-    p = static_cast<int>(row - up * TILES_P) * BLOCK_P;
-    q = static_cast<int>(tile - row * TILES_Q) * BLOCK_Q;
-  }
-};
 
 // A ring of STAGES halos of HALO_BYTES, which begin HALO_PITCH bytes apart. A block's turns are its
 // tiles, one after the other.
@@ -49,7 +36,7 @@ struct HaloRing {
     if (tile >= params.common.tiles) return;
     constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? (TAPS_R - 1) * DISTANCE_H : 0);
     constexpr int LOWER_W = ORIGIN_W[0] - (STEP_W < 0 ? (TAPS_S - 1) * DISTANCE_W : 0);
-    const Spot<BLOCK_P, BLOCK_Q> spot(tile);
+    const BoxedSpot<BLOCK_P, BLOCK_Q> spot(tile);
     landed[turn % STAGES].arrive_and_expect(HALO_BYTES);
     const int at[4] = {channel, spot.q * STRIDE_W + LOWER_W, spot.p * STRIDE_H + LOWER_H,
                        static_cast<int>(spot.image)};

@@ -18,6 +18,8 @@
 // halo check its elements, and a tile with one that is not finite is computed by its definition.
 #include "common/compute_type.cuh"
 #include "conv/geometry/boxed_gather_params.h"
+#include "conv/geometry/boxed_spot.cuh"
+#include "conv/geometry/phase_taps.cuh"
 #include "conv/store/boxed_epilogue.cuh"
 #include "conv/toeplitz/lay_out.cuh"
 #include "target/bulk_copy.cuh"
@@ -26,7 +28,6 @@
 #include "target/warp_product.cuh"
 
 constexpr int THREADS = 32 * OCTET;
-constexpr int TAPS_R = FILTER_R[0], TAPS_S = FILTER_S[0];
 constexpr int BLOCK_P = 8 * ROW_TILES, BLOCK_Q = 16 * COLUMN_TILES;
 constexpr int W_TILES = (TAPS_S + 14) / 16 + 1;
 constexpr int HALO_TILES = (COLUMN_TILES + W_TILES) / 2 * 2;  // tiles of 16 columns, read in pairs
@@ -58,16 +59,6 @@ static_assert(FLAG_AT + 16 <= SHARED_BYTES && BOX_BYTES % 128 == 0);
 using Sums = float[ROW_TILES][COLUMN_TILES][4];
 
 // The first pixel of a block's tile.
-struct Spot {
-  int image, p, q;
-  device_inline explicit Spot(u32 tile) {
-    const u32 row = tile / TILES_Q, up = row / TILES_P;
-    image = static_cast<int>(up);
-    p = static_cast<int>(row - up * TILES_P) * BLOCK_P;
-    q = static_cast<int>(tile - row * TILES_Q) * BLOCK_Q;
-  }
-};
-
 // Loads the boxes of a block's tiles through a ring, one after the other.
 struct Boxes {
   const BoxedGatherParams& params;
@@ -81,12 +72,12 @@ struct Boxes {
     const u32 turn = box / BOXES;
     const u32 tile = first + turn * step;
     if (tile >= params.common.tiles) return;
-    const Spot spot(tile);
+    const BoxedSpot<BLOCK_P, BLOCK_Q> spot(tile);
     constexpr int LOWER_H = ORIGIN_H[0] - (STEP_H < 0 ? TAPS_R - 1 : 0);
     constexpr int LOWER_W = ORIGIN_W[0] - (STEP_W < 0 ? TAPS_S - 1 : 0);
     const int at[4] = {channel, spot.q + LOWER_W,
                        spot.p + LOWER_H + static_cast<int>(box - turn * BOXES) * BOX_ROWS,
-                       spot.image};
+                       static_cast<int>(spot.image)};
     landed[box % STAGES].arrive_and_expect(BOX_BYTES);
     bulk_load(ring + box % STAGES * BOX_BYTES, params.source, landed[box % STAGES], at);
   }
@@ -189,8 +180,10 @@ device_inline void stage(const Sums& sums, float* results) {
         results[(8 * n + 2 * j + e % 2) * RESULT_PITCH + 16 * m + g + 8 * (e / 2)] = sums[n][m][e];
 }
 
-device_inline void store(const Epilogue& epilogue, const compute_t (&bias)[OCTET], const Spot& spot,
-                         int channel, const float* results) {
+device_inline void store(const Epilogue& epilogue, const compute_t (&bias)[OCTET],
+                         const BoxedSpot<BLOCK_P, BLOCK_Q>& spot, int channel,
+                         const float* results) {
+  const int image = static_cast<int>(spot.image);  // which boxes count in 32 bits
 #pragma unroll 2
   for (int i = thread_x(); i < BLOCK_P * BLOCK_Q; i += THREADS) {
     const int row = i / BLOCK_Q, column = i - row * BLOCK_Q;
@@ -198,7 +191,7 @@ device_inline void store(const Epilogue& epilogue, const compute_t (&bias)[OCTET
     compute_t sums[OCTET];
 #pragma unroll
     for (int c = 0; c < OCTET; ++c) sums[c] = results[c * RESULTS + row * RESULT_PITCH + column];
-    epilogue.store_vector(static_cast<i64>(spot.image) * OUT_STRIDE_N + channel +
+    epilogue.store_vector(static_cast<i64>(image) * OUT_STRIDE_N + channel +
                               static_cast<i64>(spot.p + row) * OUT_STRIDE_P +
                               static_cast<i64>(spot.q + column) * OUT_STRIDE_Q,
                           sums, bias);
@@ -257,7 +250,7 @@ KILN_KERNEL(toeplitz_nhwc_mma, THREADS, 1, BoxedGatherParams, params) {
     compute_t bias[OCTET];
 #pragma unroll
     for (int c = 0; c < OCTET; ++c) bias[c] = epilogue.bias_of(channel + c);
-    store(epilogue, bias, Spot(tile), channel, results);
+    store(epilogue, bias, BoxedSpot<BLOCK_P, BLOCK_Q>(tile), channel, results);
     block_barrier();  // all threads have read the results
   }
 }

@@ -16,6 +16,7 @@
 // rearrange x check its elements, and a tile with one that is not finite is computed by its
 // definition.
 #include "common/compute_type.cuh"
+#include "conv/geometry/boxed_spot.cuh"
 #include "conv/geometry/boxed_wgrad_params.h"
 #include "conv/store/depthwise_wgrad_sum.cuh"
 #include "conv/toeplitz/lay_out.cuh"
@@ -54,16 +55,6 @@ static_assert(FLAG_AT + 16 <= SHARED_BYTES);
 
 using Sums = float[M_TILES][N_TILES][4];
 
-struct Spot {
-  int image, p, q;
-  device_inline explicit Spot(u32 unit) {
-    const u32 row = unit / TILES_Q, up = row / TILES_P;
-    image = static_cast<int>(up);
-    p = static_cast<int>(row - up * TILES_P) * TILE_P;
-    q = static_cast<int>(unit - row * TILES_Q) * TILE_Q;
-  }
-};
-
 // Loads the boxes of a block's tiles through a ring, one after the other.
 struct Boxes {
   const BoxedWgradParams& params;
@@ -76,17 +67,18 @@ struct Boxes {
   device_inline void ask(u32 box) const {
     const u32 turn = box / BOXES;
     if (turn >= end - first) return;
-    const Spot spot(first + turn);
+    const BoxedSpot<TILE_P, TILE_Q> spot(first + turn);
     const int number = static_cast<int>(box - turn * BOXES);
     Mbarrier& barrier = landed[box % STAGES];
     unsigned char* const to = ring + box % STAGES * X_BOX_BYTES;
     if (number < X_BOXES) {
       const int at[4] = {channel, spot.q + LOWER_W, spot.p + LOWER_H + number * BOX_ROWS,
-                         spot.image};
+                         static_cast<int>(spot.image)};
       barrier.arrive_and_expect(X_BOX_BYTES);
       bulk_load(to, params.x, barrier, at);
     } else {
-      const int at[4] = {channel, spot.q, spot.p + (number - X_BOXES) * BOX_ROWS, spot.image};
+      const int at[4] = {channel, spot.q, spot.p + (number - X_BOXES) * BOX_ROWS,
+                         static_cast<int>(spot.image)};
       barrier.arrive_and_expect(DY_BOX_BYTES);
       bulk_load(to, params.dy, barrier, at);
     }
@@ -135,7 +127,7 @@ device_inline void multiply(const element_t* plane, const element_t* dy, int fir
 // Computes a unit by its definition, over the pixels that exist. A lane has the same `sums` as
 // after products: (column g of the filter, rows 2j and 2j + 1) and (column g + 8, the same rows).
 device_inline void add_up(const element_t* plane, const element_t* dy, int first_row,
-                          const Spot& spot, Sums& sums) {
+                          const BoxedSpot<TILE_P, TILE_Q>& spot, Sums& sums) {
   const int lane = static_cast<int>(thread_x() % 32), g = lane / 4, j = lane % 4;
   const int columns = smaller(TILE_Q, OUT_Q - spot.q);
 #pragma unroll 1
@@ -232,7 +224,7 @@ KILN_KERNEL(wgrad_toeplitz_nhwc_mma, THREADS, 1, BoxedWgradParams, params) {
     if (*flag == 0)
       multiply(plane, gradients, warp / OCTET, sums);
     else
-      add_up(plane, gradients, warp / OCTET, Spot(unit), sums);
+      add_up(plane, gradients, warp / OCTET, BoxedSpot<TILE_P, TILE_Q>(unit), sums);
     block_barrier();  // all threads have read everything
     if (thread_x() == 0) *flag = 0;
   }

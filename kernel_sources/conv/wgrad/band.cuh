@@ -60,9 +60,9 @@ device_inline constexpr int gradient_place(int filter, int pixel) {
   return FILTERS_INNER ? pixel * GRADIENT_PITCH + filter * ELEMENT_BYTES
                        : filter * GRADIENT_PITCH + pixel * ELEMENT_BYTES;
 }
-constexpr int X_ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * ROW_STEP + 1;
+constexpr int X_ROWS = (BAND_ROWS - 1) * STRIDE_H + (FILTER_R[0] - 1) * DISTANCE_H + 1;
 constexpr int STAGE_BYTES = GRADIENT_BYTES + X_BYTES;
-constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * COLUMN_STEP / STRIDE_W;
+constexpr int LINE_ELEMENTS = ROW_PIXELS + (FILTER_S[0] - 1) * DISTANCE_W / STRIDE_W;
 static_assert(LINE_ELEMENTS + X_FRONT <= LINE_WORDS * WORD_ELEMENTS);
 static_assert(X_LINE >= LINE_WORDS && X_ROW >= STRIDE_W * X_LINE && X_PLANE >= X_ROWS * X_ROW &&
               (COPIES == 1 || X_COPY >= X_PLANES * X_PLANE));
@@ -91,8 +91,8 @@ struct Band {
 // The offset of a column in the stage's x, in bytes: that of the word it reads at the band's first
 // pixel.
 device_inline int column_place(Tap tap, int first_channel) {
-  const int shift = tap_place<0, COLUMN_STEP>(0, tap.s), element = shift / STRIDE_W;
-  return ((tap.c - first_channel) * X_PLANE + tap_place<ROW_STEP * X_ROW, 0>(tap.r, 0) +
+  const int shift = tap_place<0, DISTANCE_W>(0, tap.s), element = shift / STRIDE_W;
+  return ((tap.c - first_channel) * X_PLANE + tap_place<DISTANCE_H * X_ROW, 0>(tap.r, 0) +
           shift % STRIDE_W * X_LINE + line_place(element)) *
          WORD_BYTES;
 }

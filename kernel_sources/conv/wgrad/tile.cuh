@@ -135,13 +135,13 @@ struct GradientStore {
 #pragma unroll 1
       for (int i = 0; i < LINES * LINE; ++i) {
         if ((theirs >> (i / PIECE) & 1) == 0) continue;
-        add_up(filter + row_step(i / LINE), column + column_step(i % LINE), lane);
+        recompute_sum(filter + row_step(i / LINE), column + column_step(i % LINE), lane);
       }
     }
   }
 
  private:
-  device_inline void add_up(int filter, int column, u32 lane) const {
+  device_inline void recompute_sum(int filter, int column, u32 lane) const {
     if (column >= REDUCTION) return;
     const Tap tap = taps.decode(column);
     compute_t sum = gradient_sum<offset_t, 32, true>(

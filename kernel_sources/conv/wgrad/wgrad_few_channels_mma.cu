@@ -12,13 +12,13 @@
 // The warps of a block, and then the blocks of a cluster, add up their sums in order; groups of
 // clusters (PARTIAL) leave theirs in the workspace for a second step.
 #include "common/magic.cuh"
+#include "conv/geometry/tap_distance.cuh"
+#include "conv/geometry/volume_spot.cuh"
 #include "conv/store/depthwise_wgrad_sum.cuh"
 #include "conv/wgrad/few_channels_products.cuh"
 #include "target/async_copy.cuh"
 
 constexpr int THREADS = 32 * WARPS_M * WARPS_N * SLICES;
-constexpr int DISTANCE_H = STEP_H < 0 ? -STEP_H : STEP_H,
-              DISTANCE_W = STEP_W < 0 ? -STEP_W : STEP_W;
 constexpr int X_HEIGHT = (TILE_P - 1) * STRIDE_H + (FILTER_ROWS - 1) * DISTANCE_H + 1,
               X_WIDTH = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
 // Pixels of the tensor with many channels: [pixel][channel] or, PLANAR, [row][channel][column].
@@ -46,23 +46,6 @@ constexpr int COLUMNS = TILE_TAPS * FEW;
 static_assert(FEW_OF_X ? 8 * WARPS_N * PRODUCTS_N >= COLUMNS
                        : WARPS_N * PRODUCTS_N >= TILE_TAPS && FEW <= 8);
 
-struct Spot {
-  i64 image;
-  int o, p, q;  // the tile's first pixel of dy
-};
-
-device_inline Spot spot_of(u64 unit) {
-  const u64 row = DIVIDE(DIV_TILES_Q, unit);
-  const u64 plane = DIVIDE(DIV_TILES_P, row);
-  const u64 image = DIVIDE(DIV_OUT_O, plane);
-  Spot spot;
-  spot.image = static_cast<i64>(image);
-  spot.o = static_cast<int>(plane - image * DIV_OUT_O);
-  spot.q = static_cast<int>(unit - row * DIV_TILES_Q) * TILE_Q;
-  spot.p = static_cast<int>(row - plane * DIV_TILES_P) * TILE_P;
-  return spot;
-}
-
 // The distance of a row of the filter from the one with the lowest position, in rows of the halo.
 device_inline constexpr int tap_row(int r) {
   return (STEP_H < 0 ? FILTER_ROWS - 1 - r : r) * DISTANCE_H;
@@ -74,7 +57,7 @@ device_inline constexpr int tap_column(int s) {
 // Starts copying a tile of dy and its halo of x; pixels outside are zero.
 device_inline void load_stage(const DepthwiseWgradParams& params, u64 unit,
                               const DepthwiseTile& tile, unsigned char* stage) {
-  const Spot spot = spot_of(unit);
+  const VolumeSpot spot = volume_spot_of<TILE_P, TILE_Q>(unit);
   const int lowest = STEP_H < 0 ? TAPS_R - tile.row - FILTER_ROWS : tile.row;
   const int d = spot.o * STRIDE_D + ORIGIN_D + tile.plane * STEP_D;
   const int h = spot.p * STRIDE_H + LOWER_H + lowest * DISTANCE_H, w = spot.q * STRIDE_W + LOWER_W;
@@ -176,7 +159,7 @@ device_inline void add_tile(Sums& sums, const Lane& lane, u64 unit, const unsign
   constexpr int LANE_PIXELS = StepProducts::LANE_PIXELS, APART = StepProducts::APART;
   constexpr bool WHOLE = OUT_Q % TILE_Q == 0;
   static_assert(PRODUCTS_M % TOGETHER == 0);
-  const Spot spot = spot_of(unit);
+  const VolumeSpot spot = volume_spot_of<TILE_P, TILE_Q>(unit);
 #pragma unroll 1
   for (int step = lane.slice; step < TILE_P * STEPS_Q; step += SLICES) {
     const int row = step / STEPS_Q, first = step % STEPS_Q * STEP_PIXELS;
@@ -240,7 +223,7 @@ device_inline compute_t defined_sum(const DepthwiseWgradParams& params, const Ti
   const int from_w = LOWER_W + tap_column(tap % TAPS_S);
 #pragma unroll 1
   for (u64 unit = share.first; unit < share.end; ++unit) {
-    const Spot spot = spot_of(unit);
+    const VolumeSpot spot = volume_spot_of<TILE_P, TILE_Q>(unit);
     const int d = spot.o * STRIDE_D + ORIGIN_D + tile.plane * STEP_D;
     const element_t* const x =
         static_cast<const element_t*>(params.x) + spot.image * SOURCE_STRIDE_N +

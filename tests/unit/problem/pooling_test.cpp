@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "problem/line/problem_line.hpp"
-#include "problem/tensor/fit.hpp"
+#include "problem/tensor/checks.hpp"
 #include "problem_support.hpp"
 
 using namespace kiln;

@@ -1,4 +1,4 @@
-#include "problem/tensor/fit.hpp"
+#include "problem/tensor/checks.hpp"
 
 #include <algorithm>
 #include <span>
