@@ -36,9 +36,9 @@ OperationCase backward_case(const Tensor& y, const Tensor& dy, const Tensor& dx,
   return OperationCase(make_softmax_backward(algorithm, mode, y, dy, dx));
 }
 
-Proposal proposal_of(const Problem& problem, const std::string& engine = {}) {
+Proposal proposal_of(const Problem& problem, const std::string& named = {}) {
   std::vector<EngineRefusal> refusals;
-  return choose(problem, device()->description(), {.only_engine = engine}, refusals);
+  return choose(problem, device()->description(), {.only_engine = named}, refusals);
 }
 
 // The engine that is chosen for a problem, and the number of blocks that share a row.

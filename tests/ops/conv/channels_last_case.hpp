@@ -94,4 +94,14 @@ inline void check_infinity_beside_the_last_pixel(const ConvolutionProblem& probl
                          [](double value) { return std::isfinite(value); }));
 }
 
+// Checks a problem with a NaN or infinity at one place of an operand.
+inline void check_one_value(const ConvolutionProblem& problem, const char* engine,
+                            const char* tensor, bool infinite) {
+  OperationCase item = integers_of(problem, 5);
+  replace_zeros(item);
+  const auto size = static_cast<std::int64_t>(item[tensor].values.size());
+  item[tensor].at(size / 3) = infinite ? std::numeric_limits<double>::infinity() : std::nan("");
+  check_integers(item, engine);
+}
+
 }  // namespace test

@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "engines/conv/recipe/recipe_engine.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
-#include "tensor_core_case.hpp"
 
 namespace {
 
@@ -48,8 +48,7 @@ std::vector<const RecipeEngine<BandTile>*> engines_of(DataType type) {
 
 void check_exact(const OperationCase& item) {
   const DataType type = std::get<ConvolutionProblem>(item.problem).type();
-  for (const RecipeEngine<BandTile>* engine : engines_of(type))
-    check_integers(item, engine->name());
+  for (const RecipeEngine<BandTile>* each : engines_of(type)) check_integers(item, each->name());
 }
 
 BandTile tile_of(const ConvolutionProblem& problem) {
@@ -68,18 +67,18 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
     const ConvolutionProblem problem = planar_problem("mb5ic24ih9iw10oc72kh3ph1", arithmetic);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const RecipeEngine<BandTile>* engine : engines_of(arithmetic.type)) {
-      const std::vector<BandTile> tiles = engine->tiles(problem, description);
+    for (const RecipeEngine<BandTile>* each : engines_of(arithmetic.type)) {
+      const std::vector<BandTile> tiles = each->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles)
         for (const int parts : {1, 3, 8}) {
           if (parts > description.largest_cluster ||
-              !share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), parts))
+              !share.takes(cat(each->name(), " ", describe(tile)), text_of(arithmetic), parts))
             continue;
-          const Proposal proposal = engine->propose(tile, problem, description, {parts});
+          const Proposal proposal = each->propose(tile, problem, description, {parts});
           const std::string fault = difference(run_proposal(item, proposal), want);
-          BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", " << parts
-                                                   << " parts: " << fault);
+          BOOST_TEST(fault.empty(), each->name() << ", " << describe(tile) << ", " << parts
+                                                 << " parts: " << fault);
         }
     }
   }
@@ -95,19 +94,19 @@ BOOST_AUTO_TEST_CASE(every_shape_of_few_channels) {
                                                   KILN_TENSOR_NHWC, ConvolutionPass::wgrad);
     const OperationCase item = integers_of(problem);
     const HostTensor want = item.expected();
-    for (const RecipeEngine<BandTile>* engine : engines_of(arithmetic.type)) {
-      const std::vector<BandTile> tiles = engine->tiles(problem, description);
+    for (const RecipeEngine<BandTile>* each : engines_of(arithmetic.type)) {
+      const std::vector<BandTile> tiles = each->tiles(problem, description);
       BOOST_TEST(tiles.size() >= 5);
       for (const BandTile& tile : tiles) {
         BOOST_TEST(tile.filters_inner);
         for (const int parts : {1, 8}) {
           if (parts > description.largest_cluster ||
-              !share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), parts))
+              !share.takes(cat(each->name(), " ", describe(tile)), text_of(arithmetic), parts))
             continue;
           const std::string fault = difference(
-              run_proposal(item, engine->propose(tile, problem, description, {parts})), want);
-          BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", " << parts
-                                                   << " parts: " << fault);
+              run_proposal(item, each->propose(tile, problem, description, {parts})), want);
+          BOOST_TEST(fault.empty(), each->name() << ", " << describe(tile) << ", " << parts
+                                                 << " parts: " << fault);
         }
       }
     }
@@ -179,8 +178,8 @@ BOOST_AUTO_TEST_CASE(copies_of_every_width) {
       problem.alignment = static_cast<std::int64_t>(size_of(problem.type()));
       BOOST_TEST(tile_of(problem).copy_bytes == problem.alignment);
       const OperationCase item = integers_of(problem);
-      for (const RecipeEngine<BandTile>* engine : engines_of(arithmetic.type))
-        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
+      for (const RecipeEngine<BandTile>* each : engines_of(arithmetic.type))
+        BOOST_TEST(difference(run_shifted(item, 1, each->name()), item.expected()) == "");
     }
   BOOST_TEST((widths == std::set<int>{2, 4, 8, 16}));
 }

@@ -2,7 +2,7 @@
 // end within a tile, many halos in flight for few taps, and places that are no output pixels.
 #include <boost/test/unit_test.hpp>
 
-#include "warpgroup_case.hpp"
+#include "ops/conv/halo/warpgroup_case.hpp"
 
 namespace {
 

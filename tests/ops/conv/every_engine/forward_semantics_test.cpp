@@ -4,8 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
+#include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
-#include "tensor_core_case.hpp"
 
 namespace {
 

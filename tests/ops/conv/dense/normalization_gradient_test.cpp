@@ -6,9 +6,9 @@
 
 #include "engines/choice.hpp"
 #include "ops/conv/dense/dense_case.hpp"
+#include "ops/conv/dense/written_results.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 #include "problem/result_pass.hpp"
-#include "tensor_core_case.hpp"
-#include "written_results.hpp"
 
 namespace {
 
@@ -86,7 +86,7 @@ void check_tile(const OperationCase& item, const DenseTile& tile, const DeviceDe
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(gradient)
+BOOST_AUTO_TEST_SUITE(normalization_gradient)
 
 // Pixels, and rows, that end within a tile; several tiles of a block, several blocks of the same
 // rows, as many blocks as there are tiles; one to three further steps of the ring.

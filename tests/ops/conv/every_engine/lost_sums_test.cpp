@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "every_engine.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/every_engine/every_engine.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 

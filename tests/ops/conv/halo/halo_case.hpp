@@ -3,7 +3,7 @@
 
 #include "engines/conv/halo/mma_recipe.hpp"
 #include "engines/conv/recipe/recipe_engine.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace test {
 

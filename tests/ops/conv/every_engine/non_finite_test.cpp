@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "ops/conv/every_engine.hpp"
+#include "ops/conv/every_engine/every_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
 namespace {

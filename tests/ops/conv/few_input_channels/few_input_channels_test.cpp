@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "engines/conv/recipe/recipe_engine.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
-#include "tensor_core_case.hpp"
 
 namespace {
 
@@ -27,7 +27,7 @@ std::vector<const RecipeEngine<FewInputChannelsTile>*> both() {
 }
 
 void check_exact(const OperationCase& item) {
-  for (const auto* engine : both()) check_integers(item, engine->name());
+  for (const auto* each : both()) check_integers(item, each->name());
 }
 
 }  // namespace
@@ -45,20 +45,20 @@ BOOST_AUTO_TEST_CASE(every_shape_and_every_share) {
       const ConvolutionProblem problem = problem_in("mb7ic3ih19iw22oc72kh7ph3", arithmetic, layout);
       const OperationCase item = integers_of(problem);
       const HostTensor want = item.expected();
-      for (const auto* engine : both()) {
-        const std::vector<FewInputChannelsTile> tiles = engine->tiles(problem, description);
+      for (const auto* each : both()) {
+        const std::vector<FewInputChannelsTile> tiles = each->tiles(problem, description);
         BOOST_TEST(tiles.size() >= 4);
         for (const FewInputChannelsTile& tile : tiles)
           for (const int multiprocessors : {132, 1}) {
-            if (!share.takes(cat(engine->name(), " ", describe(tile)), text_of(arithmetic), layout,
+            if (!share.takes(cat(each->name(), " ", describe(tile)), text_of(arithmetic), layout,
                              multiprocessors))
               continue;
             description.multiprocessors = multiprocessors;
-            const Proposal proposal = engine->propose(tile, problem, description);
+            const Proposal proposal = each->propose(tile, problem, description);
             const std::string fault = difference(run_proposal(item, proposal), want);
-            BOOST_TEST(fault.empty(), engine->name() << ", " << describe(tile) << ", "
-                                                     << proposal.first().launch.shape.grid[0]
-                                                     << " blocks: " << fault);
+            BOOST_TEST(fault.empty(), each->name() << ", " << describe(tile) << ", "
+                                                   << proposal.first().launch.shape.grid[0]
+                                                   << " blocks: " << fault);
           }
       }
     }
@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(edges) {
           // 3xTF32 needs longer sums, and NHWC needs all channels in one group.
           const bool few = is_split(problem) && problem.group_in() * problem.taps() < 128;
           if (few || (problem.groups > 1 && layout == KILN_TENSOR_NHWC)) {
-            for (const auto* engine : both())
-              BOOST_CHECK_THROW(integers_of(problem).run_plan(engine->name()), Error);
+            for (const auto* each : both())
+              BOOST_CHECK_THROW(integers_of(problem).run_plan(each->name()), Error);
             continue;
           }
           ++checked;
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(gradient_without_taps) {
                                                     arithmetic, layout, ConvolutionPass::dgrad);
       const OperationCase item = integers_of(problem);
       BOOST_TEST(difference(item.run_plan(), item.expected()) == "");
-      for (const auto* engine : both()) BOOST_CHECK_THROW(item.run_plan(engine->name()), Error);
+      for (const auto* each : both()) BOOST_CHECK_THROW(item.run_plan(each->name()), Error);
     }
 }
 
@@ -129,8 +129,8 @@ BOOST_AUTO_TEST_CASE(epilogue_and_alignment) {
       OperationCase item = integers_of(problem);
       item.scalars = {.alpha = 2, .beta = -1};
       check_exact(item);
-      for (const auto* engine : both())
-        BOOST_TEST(difference(run_shifted(item, 1, engine->name()), item.expected()) == "");
+      for (const auto* each : both())
+        BOOST_TEST(difference(run_shifted(item, 1, each->name()), item.expected()) == "");
     }
 }
 
@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_go_where_they_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(three_products_err_no_more_than_f32) {
-  for (const auto* engine : both())
-    check_error_of_three_products(engine->name(),
+  for (const auto* each : both())
+    check_error_of_three_products(each->name(),
                                   {.channels = 3, .size = 20, .filters = 16, .taps = 11});
 }
 

@@ -2,7 +2,7 @@
 // differences; the fused epilogue.
 #include <boost/test/unit_test.hpp>
 
-#include "forward_case.hpp"
+#include "ops/conv/forward_case.hpp"
 #include "ops/placed_case.hpp"
 #include "ops/random_tensors.hpp"
 
@@ -44,7 +44,7 @@ double dot(const HostTensor& a, const HostTensor& b) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(convolution_backward)
+BOOST_AUTO_TEST_SUITE(three_passes)
 
 BOOST_AUTO_TEST_CASE(random_problems_on_every_engine) {
   RandomProblems random(1);

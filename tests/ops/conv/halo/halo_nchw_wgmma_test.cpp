@@ -2,7 +2,7 @@
 // tile's pixels, lines and strips that end within a tile, groups of taps.
 #include <boost/test/unit_test.hpp>
 
-#include "warpgroup_case.hpp"
+#include "ops/conv/halo/warpgroup_case.hpp"
 
 namespace {
 

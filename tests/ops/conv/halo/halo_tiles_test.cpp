@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <initializer_list>
 
-#include "halo_case.hpp"
+#include "ops/conv/halo/halo_case.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "engines/conv/recipe/recipe_engine.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
-#include "tensor_core_case.hpp"
 
 namespace {
 

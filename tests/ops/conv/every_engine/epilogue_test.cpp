@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engines/choice.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace {
 

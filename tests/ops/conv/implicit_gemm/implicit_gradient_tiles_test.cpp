@@ -6,7 +6,7 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "engines/conv/wgrad/wgrad_implicit_gemm.hpp"
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
-#include "forward_case.hpp"
+#include "ops/conv/forward_case.hpp"
 
 namespace {
 
@@ -16,7 +16,7 @@ const RecipeEngine channels_last(::kiln::wgrad_nhwc_mma);
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(backward_tiles)
+BOOST_AUTO_TEST_SUITE(implicit_gradient_tiles)
 
 // On small integers, sums are exact in every order.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {

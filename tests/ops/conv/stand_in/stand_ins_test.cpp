@@ -28,8 +28,8 @@ const StandInGemmEngine gemm;
 const StandInWgradGemmEngine wgrad_gemm;
 const StandInWgradDenseEngine wgrad_dense;
 
-std::vector<Candidate> candidates_of(const Engine& engine, const Problem& problem) {
-  auto answer = engine.candidates(problem, device()->description());
+std::vector<Candidate> candidates_of(const Engine& tested, const Problem& problem) {
+  auto answer = tested.candidates(problem, device()->description());
   const auto* const refusal = std::get_if<Refusal>(&answer);
   BOOST_TEST_REQUIRE((refusal == nullptr),
                      text_of(problem) << ": " << (refusal == nullptr ? "" : refusal->reason));
@@ -37,10 +37,10 @@ std::vector<Candidate> candidates_of(const Engine& engine, const Problem& proble
 }
 
 // Compares a candidate's result with the reference and with that of the other engine's candidate.
-void check_bits(const Engine& engine, const Engine& exact, const OperationCase& item,
+void check_bits(const Engine& tested, const Engine& exact, const OperationCase& item,
                 const Candidate& candidate) {
   const DeviceDescription& on = device()->description();
-  const HostTensor got = run_proposal(item, engine.make(item.problem, on, candidate));
+  const HostTensor got = run_proposal(item, tested.make(item.problem, on, candidate));
   const std::string fault = item.fault(got);
   BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
   const HostTensor want = run_proposal(item, exact.make(item.problem, on, candidate));
@@ -64,13 +64,13 @@ std::vector<KernelSpec> kernels_of(const Proposal& proposal) {
 
 // The number of different kernels that all these shapes have together.
 template <class Lines>
-std::size_t kernels_of(const Engine& engine, const Arithmetic& arithmetic, ConvolutionPass pass,
+std::size_t kernels_of(const Engine& tested, const Arithmetic& arithmetic, ConvolutionPass pass,
                        kilnTensorFormat_t layout, const Lines& lines) {
   std::vector<KernelSpec> kernels;
   for (const char* line : lines) {
     const Problem problem = problem_in(line, arithmetic, layout, pass);
     for (const KernelSpec& kernel : kernels_of(
-             engine.make(problem, device()->description(), candidates_of(engine, problem).front())))
+             tested.make(problem, device()->description(), candidates_of(tested, problem).front())))
       if (std::ranges::find(kernels, kernel) == kernels.end()) kernels.push_back(kernel);
   }
   return kernels.size();
@@ -90,11 +90,11 @@ BOOST_AUTO_TEST_CASE(direct_serves_every_shape) {
       for (const ConvolutionPass pass : all_passes) {
         const bool wgrad = pass == ConvolutionPass::wgrad;
         const OperationCase item = uniform_of(problem_in(line, f32, layout, pass));
-        const Engine& engine = wgrad ? static_cast<const Engine&>(direct_wgrad) : direct;
+        const Engine& tested = wgrad ? static_cast<const Engine&>(direct_wgrad) : direct;
         const RecipeEngine exact(direct_gather);
         const RecipeEngine exact_wgrad(::kiln::wgrad_direct);
-        check_bits(engine, wgrad ? static_cast<const Engine&>(exact_wgrad) : exact, item,
-                   candidates_of(engine, item.problem).front());
+        check_bits(tested, wgrad ? static_cast<const Engine&>(exact_wgrad) : exact, item,
+                   candidates_of(tested, item.problem).front());
       }
   BOOST_TEST(kernels_of(direct, f32, ConvolutionPass::fprop, KILN_TENSOR_NHWC, lines) == 1);
   BOOST_TEST(kernels_of(direct, f32, ConvolutionPass::dgrad, KILN_TENSOR_NCHW, lines) == 2);
@@ -202,18 +202,18 @@ BOOST_AUTO_TEST_CASE(gemm_serves_every_shape) {
                                    "mb5ic24ih5oc16kh5ph2"};
   for (const char* line : lines)
     for (const ConvolutionPass pass : all_passes) {
-      const Engine& engine =
+      const Engine& tested =
           pass == ConvolutionPass::wgrad ? static_cast<const Engine&>(wgrad_gemm) : gemm;
       const OperationCase item = uniform_of(problem_in(
           line, arithmetics[turn % 4], turn % 2 == 0 ? KILN_TENSOR_NCHW : KILN_TENSOR_NHWC, pass,
           turn % 5 == 1 ? KILN_CONVOLUTION : KILN_CROSS_CORRELATION));
       ++turn;
-      const auto answer = engine.candidates(item.problem, device()->description());
+      const auto answer = tested.candidates(item.problem, device()->description());
       const auto* const candidates = std::get_if<std::vector<Candidate>>(&answer);
       if (candidates == nullptr) continue;  // refused: few rows or products
       const Candidate& candidate = (*candidates)[turn % candidates->size()];
       const std::string fault = item.fault(
-          run_proposal(item, engine.make(item.problem, device()->description(), candidate)));
+          run_proposal(item, tested.make(item.problem, device()->description(), candidate)));
       BOOST_TEST(fault.empty(), text_of(item.problem) << ": " << fault);
     }
   OperationCase fused(

@@ -7,7 +7,7 @@
 
 #include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/recipe/recipe_engine.hpp"
-#include "tensor_core_case.hpp"
+#include "ops/conv/tensor_core_case.hpp"
 
 namespace test {
 
