@@ -9,6 +9,7 @@
 #include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/quad_rows.hpp"
 #include "engines/cost/cost_model.hpp"
 
@@ -293,7 +294,7 @@ const Recipe<DepthwiseFmaTile> depthwise_fma = {
     .count = count,
     .offers = offers,
     .describe = describe,
-    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
+    .threads = threads_of,
     .shared_memory = shared_memory,
     .write = write,
 };

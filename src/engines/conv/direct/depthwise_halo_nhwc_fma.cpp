@@ -11,6 +11,8 @@
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_sums.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
+#include "engines/conv/recipe/boxed_gather.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
@@ -113,8 +115,8 @@ std::optional<Tile> lay_shape(const DepthwiseHaloShape& shape, const Seen& seen)
       device.shared_memory_per_multiprocessor / (out.shared_memory + 1024));
   if (asks_for_sums(seen.problem))
     out.resident = std::min(
-        out.resident, std::max<std::int64_t>(
-                          most_parts * out.channel_tiles / seen.device.multiprocessors, 1));
+        out.resident,
+        std::max<std::int64_t>(most_parts * out.channel_tiles / seen.device.multiprocessors, 1));
   if (out.resident < 1) return std::nullopt;
   return out;
 }
@@ -128,24 +130,11 @@ std::vector<Tile> lay(const Seen& seen) {
   return out;
 }
 
-// Blocks are persistent; so many take the tiles of the same channels.
-std::int64_t channel_blocks(const Tile& tile, const Seen& seen) {
-  return blocks_in_turn(seen.problem.batch * tile.image_tiles(),
-                        tile.resident * seen.device.multiprocessors / tile.channel_tiles);
-}
-
 DepthwiseParts parts_of(const Tile& tile, const Seen& seen) {
   return {.channels = tile.channel_tiles * tile.lanes * pair,
-          .parts = channel_blocks(tile, seen),
+          .parts = boxed_gather::channel_blocks(tile, seen),
           .at_most = std::max<std::int64_t>(
               tile.resident * seen.device.multiprocessors / tile.channel_tiles, 1)};
-}
-
-TileCounts count(const Tile& tile, const Seen& seen) {
-  const std::int64_t tiles = seen.problem.batch * tile.image_tiles();
-  return {.of_pixels = tiles,
-          .all = tiles * tile.channel_tiles,
-          .blocks = channel_blocks(tile, seen) * tile.channel_tiles};
 }
 
 Refusal refusal(const Seen& seen) {
@@ -171,8 +160,8 @@ std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& 
   work.results = static_cast<double>(shape.p * shape.q);
   work.warps = static_cast<double>(ceil_div(tile.threads(), 32));
   work.resident = static_cast<double>(tile.resident);
-  work.tiles = static_cast<double>(
-      ceil_div(std::max<std::int64_t>(tiles.of_pixels, 1), channel_blocks(tile, seen)));
+  work.tiles = static_cast<double>(ceil_div(std::max<std::int64_t>(tiles.of_pixels, 1),
+                                            boxed_gather::channel_blocks(tile, seen)));
   work.blocks = static_cast<double>(tiles.blocks);
   work.lines_share =
       moved_share(tile.lanes * pair * static_cast<std::int64_t>(size_of(gather.type))) *
@@ -211,7 +200,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
 
 LaunchSpec launch(const KernelSpec& /*spec*/, const Tile& tile, const Seen& seen,
                   const Sharing& /*one*/) {
-  const TileCounts tiles = count(tile, seen);
+  const TileCounts tiles = boxed_gather::count(tile, seen);
   const PixelsBox halo{tile.lanes * pair, places_met(seen.gather, 2, tile.columns * tile.shape.q),
                        places_met(seen.gather, 1, tile.strips * tile.shape.p)};
   return boxed_gather_launch(seen.problem, seen.gather, halo, tiles.of_pixels, tiles.blocks,
@@ -229,19 +218,13 @@ const Recipe<DepthwiseHaloTile> depthwise_halo_nhwc_fma = {
     .refusal = refusal,
     .lay = lay,
     .no_tile = "the halo or the sums of no tile fit into a multiprocessor",
-    .tile_refusal =
-        [](const Tile& tile, const Seen& seen, const Sharing& /*one*/) {
-          return pixel_tiles_refusal(seen.problem.batch * tile.image_tiles(), limit32 / 2);
-        },
-    .count = count,
+    .tile_refusal = boxed_gather::tile_refusal<Tile, limit32 / 2>,
+    .count = boxed_gather::count,
     .offers = offers,
     .describe = describe,
-    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
-    .shared_memory =
-        [](const Tile& tile, const Seen& /*seen*/) {
-          return static_cast<std::uint32_t>(tile.shared_memory);
-        },
-    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .threads = threads_of,
+    .shared_memory = shared_memory_of,
+    .alignment = vector_alignment,
     .write = write,
     .launch = launch,
     .finish =

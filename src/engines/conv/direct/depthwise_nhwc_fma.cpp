@@ -10,6 +10,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/chips.hpp"
 #include "engines/cost/cost_model.hpp"
@@ -206,9 +207,9 @@ const Recipe<DepthwiseNhwcTile> depthwise_nhwc_fma = {
     .count = count,
     .offers = offers,
     .describe = describe,
-    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
+    .threads = threads_of,
     .shared_memory = shared_memory,
-    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .alignment = vector_alignment,
     .write = write,
 };
 

@@ -8,6 +8,7 @@
 #include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/groups.hpp"
 #include "engines/conv/tile/vector_copies.hpp"
@@ -209,9 +210,8 @@ const Recipe<FewInputChannelsNhwcTile> few_input_channels_nhwc_mma = {
     .offers = offers,
     .describe = describe,
     .threads = [](const Tile&) { return block_warps * 32; },
-    .shared_memory = [](const Tile& tile,
-                        const Seen&) { return static_cast<std::uint32_t>(tile.shared_memory); },
-    .alignment = [](const Seen&) -> std::size_t { return channel_vector_bytes; },
+    .shared_memory = shared_memory_of,
+    .alignment = vector_alignment,
     .write = write,
 };
 

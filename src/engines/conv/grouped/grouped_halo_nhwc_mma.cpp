@@ -9,6 +9,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
+#include "engines/conv/recipe/boxed_gather.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
@@ -97,19 +99,6 @@ Refusal refusal(const Seen& seen) {
   return boxes_refusal(seen.device);
 }
 
-// Blocks are persistent; so many take the tiles of the same channels.
-std::int64_t channel_blocks(const Tile& tile, const Seen& seen) {
-  return blocks_in_turn(seen.problem.batch * tile.image_tiles(),
-                        tile.resident * seen.device.multiprocessors / tile.channel_tiles);
-}
-
-TileCounts count(const Tile& tile, const Seen& seen) {
-  const std::int64_t tiles = seen.problem.batch * tile.image_tiles();
-  return {.of_pixels = tiles,
-          .all = tiles * tile.channel_tiles,
-          .blocks = channel_blocks(tile, seen) * tile.channel_tiles};
-}
-
 std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
   const Gather& gather = seen.gather;
   GroupedHaloWork work;
@@ -123,8 +112,8 @@ std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& 
   work.lines = static_cast<double>(tile.halo_rows * tile.halo_columns);
   work.line_bytes = static_cast<double>(tile.pixel_bytes());
   work.resident = static_cast<double>(tile.resident);
-  work.tiles = static_cast<double>(
-      ceil_div(std::max<std::int64_t>(tiles.of_pixels, 1), channel_blocks(tile, seen)));
+  work.tiles = static_cast<double>(ceil_div(std::max<std::int64_t>(tiles.of_pixels, 1),
+                                            boxed_gather::channel_blocks(tile, seen)));
   work.blocks = static_cast<double>(tiles.blocks);
   work.bytes = work_of(seen.problem, false).bytes;
   return {{{}, grouped_halo_seconds(work, seen.device)}};
@@ -158,7 +147,7 @@ void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
 
 LaunchSpec launch(const KernelSpec& /*spec*/, const Tile& tile, const Seen& seen,
                   const Sharing& /*one*/) {
-  const TileCounts tiles = count(tile, seen);
+  const TileCounts tiles = boxed_gather::count(tile, seen);
   LaunchSpec out = boxed_gather_launch(
       seen.problem, seen.gather, {tile.shape.octets * octet, tile.halo_columns, tile.halo_rows},
       tiles.of_pixels, tiles.blocks, {tile.threads(), tile.shared_memory});
@@ -175,19 +164,13 @@ const Recipe<GroupedHaloTile> grouped_halo_nhwc_mma = {
     .refusal = refusal,
     .lay = lay,
     .no_tile = "the halo of no tile fits into shared memory",
-    .tile_refusal =
-        [](const Tile& tile, const Seen& seen, const Sharing& /*one*/) {
-          return pixel_tiles_refusal(seen.problem.batch * tile.image_tiles(), limit32 / 2);
-        },
-    .count = count,
+    .tile_refusal = boxed_gather::tile_refusal<Tile, limit32 / 2>,
+    .count = boxed_gather::count,
     .offers = offers,
     .describe = describe,
-    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
-    .shared_memory =
-        [](const Tile& tile, const Seen& /*seen*/) {
-          return static_cast<std::uint32_t>(tile.shared_memory);
-        },
-    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .threads = threads_of,
+    .shared_memory = shared_memory_of,
+    .alignment = vector_alignment,
     .write = write,
     .launch = launch,
 };

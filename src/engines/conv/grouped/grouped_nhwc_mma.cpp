@@ -8,6 +8,7 @@
 #include "codegen/constant_writer.hpp"
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/groups.hpp"
 #include "engines/cost/grouped_cost.hpp"
@@ -179,12 +180,9 @@ const Recipe<GroupedNhwcTile> grouped_nhwc_mma = {
     .count = count,
     .offers = offers,
     .describe = describe,
-    .threads = [](const Tile& tile) { return static_cast<int>(tile.threads()); },
-    .shared_memory =
-        [](const Tile& tile, const Seen& /*seen*/) {
-          return static_cast<std::uint32_t>(tile.shared_memory);
-        },
-    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .threads = threads_of,
+    .shared_memory = shared_memory_of,
+    .alignment = vector_alignment,
     .write = write,
 };
 

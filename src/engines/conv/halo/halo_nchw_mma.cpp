@@ -1,6 +1,6 @@
 // Forward propagation and data gradient in NCHW by mma.sync, with the source's halo in shared
 // memory.
-#include "engines/conv/halo/mma_recipe.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
@@ -65,13 +65,13 @@ Refusal refusal(const Seen& seen) {
 std::vector<HaloMmaTile> lay(const Seen& seen) {
   std::vector<HaloMmaTile> tiles;
   for (const int group : tap_groups(seen.gather))
-    halo_mma::lay(tiles, shapes_of(seen.problem), group, seen);
+    halo::lay(tiles, shapes_of(seen.problem), group, seen);
   return tiles;
 }
 
 }  // namespace
 
 constinit const Recipe<HaloMmaTile> halo_nchw_mma =
-    halo_mma::recipe("halo_nchw_mma", "conv/halo/halo_nchw_mma.cu", refusal, lay);
+    halo::recipe("halo_nchw_mma", "conv/halo/halo_nchw_mma.cu", refusal, lay);
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
 // Forward propagation and data gradient in NCHW by wgmma, with the source's halo in shared memory.
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
-#include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
 namespace kiln {
@@ -43,7 +43,7 @@ constexpr HaloWgmmaShape split_shapes[] = {
 };
 
 Refusal refusal(const Seen& seen) {
-  if (auto refused = halo_wgmma::refusal(seen)) return refused;
+  if (auto refused = halo::wgmma_refusal(seen)) return refused;
   return planar_refusal(seen);
 }
 
@@ -51,13 +51,13 @@ std::vector<HaloWgmmaTile> lay(const Seen& seen) {
   const std::span<const HaloWgmmaShape> shapes =
       is_split(seen.problem) ? std::span<const HaloWgmmaShape>(split_shapes) : whole_shapes;
   std::vector<HaloWgmmaTile> tiles;
-  for (const int group : tap_groups(seen.gather)) halo_wgmma::lay(tiles, shapes, group, seen);
+  for (const int group : tap_groups(seen.gather)) halo::lay(tiles, shapes, group, seen);
   return tiles;
 }
 
 }  // namespace
 
 constinit const Recipe<HaloWgmmaTile> halo_nchw_wgmma =
-    halo_wgmma::recipe("halo_nchw_wgmma", "conv/halo/halo_nchw_wgmma.cu", refusal, lay);
+    halo::recipe("halo_nchw_wgmma", "conv/halo/halo_nchw_wgmma.cu", refusal, lay);
 
 }  // namespace kiln

@@ -2,7 +2,7 @@
 // (operand B) in shared memory, pixels (operand A) in registers. The source's halo lies in shared
 // memory.
 #include "core/text.hpp"
-#include "engines/conv/halo/mma_recipe.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
@@ -48,14 +48,14 @@ std::vector<HaloMmaTile> lay(const Seen& seen) {
   std::vector<HaloMmaTile> tiles;
   const bool split = is_split(seen.problem);
   for (const int group : tap_groups(seen.gather))
-    halo_mma::lay(tiles, split ? std::span<const HaloMmaShape>(split_shapes) : whole_shapes, group,
-                  seen);
+    halo::lay(tiles, split ? std::span<const HaloMmaShape>(split_shapes) : whole_shapes, group,
+              seen);
   return tiles;
 }
 
 }  // namespace
 
 constinit const Recipe<HaloMmaTile> halo_nchw_wgmma_swap =
-    halo_mma::recipe("halo_nchw_wgmma_swap", "conv/halo/halo_nchw_wgmma_swap.cu", refusal, lay);
+    halo::recipe("halo_nchw_wgmma_swap", "conv/halo/halo_nchw_wgmma_swap.cu", refusal, lay);
 
 }  // namespace kiln

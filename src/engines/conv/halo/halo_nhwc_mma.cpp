@@ -1,6 +1,6 @@
 // Forward propagation and data gradient in NHWC by mma.sync, with the source's halo in shared
 // memory.
-#include "engines/conv/halo/mma_recipe.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
@@ -55,13 +55,13 @@ Refusal refusal(const Seen& seen) {
 std::vector<HaloMmaTile> lay(const Seen& seen) {
   std::vector<HaloMmaTile> tiles;
   const bool split = is_split(seen.problem);
-  halo_mma::lay(tiles, split ? std::span<const HaloMmaShape>(split_shapes) : whole_shapes, 1, seen);
+  halo::lay(tiles, split ? std::span<const HaloMmaShape>(split_shapes) : whole_shapes, 1, seen);
   return tiles;
 }
 
 }  // namespace
 
 constinit const Recipe<HaloMmaTile> halo_nhwc_mma =
-    halo_mma::recipe("halo_nhwc_mma", "conv/halo/halo_nhwc_mma.cu", refusal, lay);
+    halo::recipe("halo_nhwc_mma", "conv/halo/halo_nhwc_mma.cu", refusal, lay);
 
 }  // namespace kiln

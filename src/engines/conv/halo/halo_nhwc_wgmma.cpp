@@ -1,6 +1,6 @@
 // Forward propagation and data gradient in NHWC by wgmma, with the source's halo in shared memory.
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
-#include "engines/conv/halo/wgmma_recipe.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
 namespace kiln {
@@ -33,7 +33,7 @@ constexpr HaloWgmmaShape line_shapes[] = {
 };
 
 Refusal refusal(const Seen& seen) {
-  if (auto refused = halo_wgmma::refusal(seen)) return refused;
+  if (auto refused = halo::wgmma_refusal(seen)) return refused;
   if (is_split(seen.problem))
     return "f32 in default math; this engine takes f16, bf16 and tf32 math";
   return channels_last_refusal(seen);
@@ -41,13 +41,13 @@ Refusal refusal(const Seen& seen) {
 
 std::vector<HaloWgmmaTile> lay(const Seen& seen) {
   std::vector<HaloWgmmaTile> tiles;
-  halo_wgmma::lay(tiles, line_shapes, 1, seen);
+  halo::lay(tiles, line_shapes, 1, seen);
   return tiles;
 }
 
 }  // namespace
 
 constinit const Recipe<HaloWgmmaTile> halo_nhwc_wgmma =
-    halo_wgmma::recipe("halo_nhwc_wgmma", "conv/halo/halo_nhwc_wgmma.cu", refusal, lay);
+    halo::recipe("halo_nhwc_wgmma", "conv/halo/halo_nhwc_wgmma.cu", refusal, lay);
 
 }  // namespace kiln

@@ -1,7 +1,7 @@
 // Forward propagation and data gradient in NHWC, 3xTF32, by wgmma with swapped operands: the filter
 // (operand B) in shared memory, pixels (operand A) in registers. The source's halo lies in shared
 // memory.
-#include "engines/conv/halo/mma_recipe.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
 
@@ -40,13 +40,13 @@ Refusal refusal(const Seen& seen) {
 
 std::vector<HaloMmaTile> lay(const Seen& seen) {
   std::vector<HaloMmaTile> tiles;
-  halo_mma::lay(tiles, warpgroup_shapes, 1, seen);
+  halo::lay(tiles, warpgroup_shapes, 1, seen);
   return tiles;
 }
 
 }  // namespace
 
 constinit const Recipe<HaloMmaTile> halo_nhwc_wgmma_swap =
-    halo_mma::recipe("halo_nhwc_wgmma_swap", "conv/halo/halo_nhwc_wgmma_swap.cu", refusal, lay);
+    halo::recipe("halo_nhwc_wgmma_swap", "conv/halo/halo_nhwc_wgmma_swap.cu", refusal, lay);
 
 }  // namespace kiln

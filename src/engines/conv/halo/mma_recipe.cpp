@@ -1,9 +1,8 @@
-#include "engines/conv/halo/mma_recipe.hpp"
-
 #include <algorithm>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -75,7 +74,7 @@ FragmentWork work_of_tile(const ConvolutionProblem& problem, const Gather& gathe
 
 }  // namespace
 
-namespace halo_mma {
+namespace halo {
 
 void lay(std::vector<HaloMmaTile>& tiles, std::span<const HaloMmaShape> shapes, int tap_group,
          const Seen& seen) {
@@ -167,9 +166,5 @@ void write(KernelSpec& spec, const HaloMmaTile& tile, const Seen& seen) {
   divisor("DIV_STRIP", tile.strip, strip_pixels + 2 * shape.n);
 }
 
-std::uint32_t shared_memory(const HaloMmaTile& tile, const Seen& seen) {
-  return tile.shared_memory(rows_innermost(seen.gather));
-}
-
-}  // namespace halo_mma
+}  // namespace halo
 }  // namespace kiln

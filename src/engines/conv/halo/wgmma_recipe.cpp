@@ -1,7 +1,6 @@
-#include "engines/conv/halo/wgmma_recipe.hpp"
-
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/halo/refusal.hpp"
 #include "engines/conv/tile/checked_sums.hpp"
 #include "engines/conv/tile/gemm_tile.hpp"
@@ -43,9 +42,9 @@ WarpgroupWork work_of_tile(const ConvolutionProblem& problem, const Gather& gath
 
 }  // namespace
 
-namespace halo_wgmma {
+namespace halo {
 
-Refusal refusal(const Seen& seen) {
+Refusal wgmma_refusal(const Seen& seen) {
   if (auto refused = warpgroup_refusal(seen.device)) return refused;
   if (auto refused = matrices_refusal(seen.problem)) return refused;
   if (auto refused = halo_refusal(seen)) return refused;
@@ -137,9 +136,5 @@ void write(KernelSpec& spec, const HaloWgmmaTile& tile, const Seen& seen) {
   add_warpgroup_instruction(spec.constants, shape.n / shape.groups_n);
 }
 
-std::uint32_t shared_memory(const HaloWgmmaTile& tile, const Seen& seen) {
-  return tile.shared_memory(rows_innermost(seen.gather));
-}
-
-}  // namespace halo_wgmma
+}  // namespace halo
 }  // namespace kiln

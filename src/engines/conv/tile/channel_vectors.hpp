@@ -1,10 +1,12 @@
 // Channels-last tensors whose channels are read and written in vectors of 16 bytes, pixel by pixel.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "engines/conv/gather.hpp"
+#include "engines/conv/recipe/seen.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -13,6 +15,9 @@ inline constexpr std::int64_t channel_vector_bytes = 16;
 inline std::int64_t channel_vector(DataType type) {
   return channel_vector_bytes / static_cast<std::int64_t>(size_of(type));
 }
+
+// As Recipe::alignment: that of kernels which access such vectors of every operand.
+inline std::size_t vector_alignment(const Seen& /*seen*/) { return channel_vector_bytes; }
 
 // The reason, a clause, why source and output of a two-dimensional gather (for a filter gradient x
 // and dy) are not such tensors; "" if they are.

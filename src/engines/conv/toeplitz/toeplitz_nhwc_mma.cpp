@@ -9,6 +9,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/maps/boxed_source.hpp"
+#include "engines/conv/recipe/boxed_gather.hpp"
+#include "engines/conv/recipe/tile_fields.hpp"
 #include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/conv/tile/groups.hpp"
 #include "engines/cost/depthwise_cost.hpp"
@@ -136,19 +138,13 @@ const Recipe<ToeplitzTile> toeplitz_nhwc_mma = {
         [](const Seen& seen) { return toeplitz_refusal(seen.problem, seen.gather, seen.device); },
     .lay = lay,
     .no_tile = "the halo and the filter of no tile fit into shared memory",
-    .tile_refusal =
-        [](const Tile& tile, const Seen& seen, const Sharing& /*one*/) {
-          return pixel_tiles_refusal(seen.problem.batch * tile.image_tiles(), limit32 / 64);
-        },
+    .tile_refusal = boxed_gather::tile_refusal<Tile, limit32 / 64>,
     .count = count,
     .offers = offers,
     .describe = describe,
     .threads = [](const Tile& /*tile*/) { return threads; },
-    .shared_memory =
-        [](const Tile& tile, const Seen& /*seen*/) {
-          return static_cast<std::uint32_t>(tile.shared_memory);
-        },
-    .alignment = [](const Seen& /*seen*/) -> std::size_t { return channel_vector_bytes; },
+    .shared_memory = shared_memory_of,
+    .alignment = vector_alignment,
     .write = write,
     .launch = launch,
 };

@@ -6,8 +6,8 @@
 
 #include "engines/choice.hpp"
 #include "ops/conv/dense/dense_case.hpp"
-#include "ops/conv/dense/written_results.hpp"
 #include "ops/conv/tensor_core_case.hpp"
+#include "ops/conv/written_results.hpp"
 #include "problem/result_pass.hpp"
 
 namespace {

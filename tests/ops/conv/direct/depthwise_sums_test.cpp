@@ -129,10 +129,10 @@ BOOST_AUTO_TEST_CASE(means_of_many_deviations) {
 BOOST_AUTO_TEST_CASE(refusals) {
   const Activation relu{KILN_ACTIVATION_RELU, 0};
   BOOST_TEST(refusal_of(halo_tiles, problem_with("g8mb0ic8ih6oc8kh3ph1", KILN_DATA_HALF,
-                                             ConvolutionPass::fprop, moments)) ==
+                                                 ConvolutionPass::fprop, moments)) ==
              "the sums of an empty batch");
   BOOST_TEST(refusal_of(halo_tiles, problem_with("g8mb1ic8ih6oc8kh3ph1", KILN_DATA_FLOAT,
-                                             ConvolutionPass::dgrad, gradient_of(relu))) ==
+                                                 ConvolutionPass::dgrad, gradient_of(relu))) ==
              "a normalization's gradient of f32; expected tensors of 16 bits");
   ConvolutionProblem other = problem_with("g8mb2ic8ih6iw4oc8kh3ph1", KILN_DATA_HALF,
                                           ConvolutionPass::dgrad, gradient_of(relu));

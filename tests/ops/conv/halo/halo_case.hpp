@@ -1,7 +1,7 @@
 // The halo engines, each with its layout and the arithmetics that it supports.
 #pragma once
 
-#include "engines/conv/halo/mma_recipe.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 

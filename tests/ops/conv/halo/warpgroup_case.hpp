@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "engines/conv/halo/wgmma_recipe.hpp"
+#include "engines/conv/halo/recipe.hpp"
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
