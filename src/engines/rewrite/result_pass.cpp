@@ -51,15 +51,16 @@ struct Parts {
 };
 
 // Appends the steps of a proposal, whose operand i is operand places[i] of the whole.
-void append(StepList& to, StepList proposal, const std::vector<std::uint8_t>& places) {
+void append(StepList& to, const StepList& proposal, const std::vector<std::uint8_t>& places) {
+  StepList placed = proposal;
   const auto place = [&](Step& step) {
     for (LaunchSpec::Patch& patch : step.launch.patches)
       if (patch.hole == LaunchSpec::Hole::operand) patch.operand = places[patch.operand];
     for (LaunchSpec::Map& map : step.launch.maps)
       if (map.operand != LaunchSpec::Map::workspace) map.operand = places[map.operand];
   };
-  for (Step& step : proposal.steps) place(step);
-  kiln::append(to, std::move(proposal));
+  for (Step& step : placed.steps) place(step);
+  kiln::append(to, std::move(placed));
 }
 
 }  // namespace

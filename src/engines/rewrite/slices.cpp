@@ -81,8 +81,8 @@ void repeat_slices(Proposal& proposal, double& seconds, const ConvolutionProblem
   const double next = seconds - seconds_of(copies.first) + seconds_of(copies.others);
   seconds = (seconds + static_cast<double>(slices.count - 1) * next) * margin_of(problem);
   if (proposal.first().kernel.entry.empty()) return;
-  StepList steps, other = proposal;
-  append_relayout(steps, std::move(proposal), places_of(problem, slices, 0));
+  StepList steps, other{proposal.steps, proposal.loops};
+  append_relayout(steps, proposal, places_of(problem, slices, 0));
   const KernelSpec& named = steps.steps.front().kernel;
   if (copies.others.empty())
     drop_first(other);

@@ -71,7 +71,7 @@ void append_finish(StepList& steps, const Finish& finish, const InnerChoice& inn
   Proposal proposal = inner.choose(finish.transform, {});
   for (LaunchSpec::Patch& patch : proposal.first().launch.patches)
     if (patch.hole == LaunchSpec::Hole::operand) patch.operand = patch.operand == 0 ? 0 : dw;
-  append_relayout(steps, std::move(proposal), {.operands = {{.in_workspace = true}, {}, {}}});
+  append_relayout(steps, proposal, {.operands = {{.in_workspace = true}, {}, {}}});
 }
 
 std::vector<const char*> copied_of(const RelayoutProblem& problem, bool sums) {
@@ -199,7 +199,8 @@ std::optional<Result> in_continued_chunks(RelayoutProblem& relayout, const Chunk
   if (2 * last.batch * last.out_pixels() < first.batch * first.out_pixels()) return std::nullopt;
   const auto found = inner.continued(first, last, budget - layout.workspace);
   if (!found) return std::nullopt;
-  const auto& [engine, candidate] = *found;
+  const Engine& engine = *found->engine;
+  const Candidate& candidate = found->candidate;
 
   Result result;
   result.seconds =
@@ -208,7 +209,7 @@ std::optional<Result> in_continued_chunks(RelayoutProblem& relayout, const Chunk
   result.seconds *= margin_of(layout);
   if (with_steps) {
     const auto proposal_of = [&](std::int64_t number) {
-      return engine->make(part(number), inner.device(), candidate);
+      return engine.make(part(number), inner.device(), candidate);
     };
     const Named named{engine_name, relayout_tile(relayout, layout, copied_of(relayout, false),
                                                  proposal_of(0), budget) +
@@ -217,9 +218,9 @@ std::optional<Result> in_continued_chunks(RelayoutProblem& relayout, const Chunk
       StepList copies;
       append_copies(copies, moves_of(relayout, layout, number), named);
       Proposal products = proposal_of(number);
-      if (number > 0) engine->continue_sums()(products.first());
+      if (number > 0) engine.continue_sums()(products.first());
       if (number + 1 < layout.chunks) products.steps.resize(1);
-      append_relayout(copies, std::move(products), places_of(relayout, layout, number));
+      append_relayout(copies, products, places_of(relayout, layout, number));
       return copies;
     });
     append_copies(steps, results_of(relayout), named);

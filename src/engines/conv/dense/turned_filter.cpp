@@ -88,7 +88,7 @@ Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem
   StepList steps;
   steps.steps.push_back(
       copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile));
-  append_relayout(steps, std::move(second), places);
+  append_relayout(steps, second, places);
   return {std::move(steps), filter.image_bytes()};
 }
 

@@ -210,7 +210,8 @@ double copies_seconds(std::span<const RelayoutMove> moves, const DeviceDescripti
          std::max(memory / (rate * memory_share), (memory + copies) / (rate * cache_share));
 }
 
-void append_relayout(StepList& list, StepList proposal, const RelayoutPlaces& places) {
+void append_relayout(StepList& list, const StepList& proposal, const RelayoutPlaces& places) {
+  StepList placed = proposal;
   const auto place = [&](Step& step) {
     using Hole = LaunchSpec::Hole;
     for (LaunchSpec::Patch& patch : step.launch.patches)
@@ -230,8 +231,8 @@ void append_relayout(StepList& list, StepList proposal, const RelayoutPlaces& pl
         if (to.in_workspace) map.operand = LaunchSpec::Map::workspace;
       }
   };
-  for (Step& step : proposal.steps) place(step);
-  append(list, std::move(proposal));
+  for (Step& step : placed.steps) place(step);
+  append(list, std::move(placed));
 }
 
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value) {

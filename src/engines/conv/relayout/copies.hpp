@@ -91,7 +91,7 @@ struct RelayoutPlaces {
   std::int64_t workspace = 0;  // byte at which the inner proposal's own workspace begins
 };
 // Appends the steps of a proposal for the copies' problem, with addresses changed to these places.
-void append_relayout(StepList& list, StepList proposal, const RelayoutPlaces& places);
+void append_relayout(StepList& list, const StepList& proposal, const RelayoutPlaces& places);
 // Replaces alpha or beta of an execution by a fixed value.
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value);
 
