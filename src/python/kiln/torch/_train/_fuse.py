@@ -49,8 +49,9 @@ def fuse_training(model: Model) -> Model:
 
     A block is a batch normalization with the convolution before it, if its result goes nowhere else, and with the
     addition and the activation after it. In training the convolution's kernel makes the statistics where it can, and
-    one pass normalizes, adds and activates; the gradient takes two. What is kept for the gradient is the convolution's
-    result, not the normalized tensor.
+    one pass normalizes, adds and activates; the gradient takes two, the first of which the next block's convolution
+    makes with its own data gradient where it can. What is kept for the gradient is the convolution's result, not the
+    normalized tensor. Maximum poolings are Kiln's, too.
 
     Modules, parameters and buffers stay the same objects in the same places, so state_dict, optimizers, hooks on
     parameters, ``.to()``, ``train()`` and ``eval()``, copies and pickles are as before; the model's class becomes a
