@@ -118,6 +118,90 @@ BOOST_AUTO_TEST_CASE(a_block_is_its_parts_and_keeps_nothing) {
   BOOST_TEST(fake::torch().lists == 0);
 }
 
+// The gradient of a convolution, with what else reaches its input, through the normalization before
+// it: that of each operator, one after the other.
+BOOST_AUTO_TEST_CASE(a_link_is_its_parts_and_keeps_nothing) {
+  BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
+  const auto tensor = [] { return random({images, channels, rows, columns}); };
+  const Tensor y = tensor(), z = tensor(), residual = tensor(), dy = tensor(), other = tensor();
+  const Tensor w = random({channels, channels, 1, 1}), scale = random({channels}, 1);
+  const Tensor shift = random({channels}), mean = random({channels}),
+               inverse = random({channels}, 2);
+  const auto put_norm = [&](std::vector<Value>& stack) {
+    stack.insert(stack.end(), {fake::give(y), fake::give(mean), fake::give(inverse)});
+    for (const Tensor* t : {&scale, &shift, &residual}) stack.push_back(fake::give_optional(t));
+    stack.insert(stack.end(), {Value{KILN_ACTIVATION_RELU}, number(0)});
+  };
+  const auto put_convolution = [&](std::vector<Value>& stack) {
+    stack.insert(stack.end(), {fake::give(dy), fake::give(z), fake::give(w), 0});
+    put_geometry(stack);
+    stack.push_back(fake::give_list({1, 1, 0}));
+  };
+  std::vector<Value> link{fake::give_optional(&other)};
+  put_norm(link);
+  link.push_back(1);
+  put_convolution(link);
+  call("link_backward", link, 6);
+
+  std::vector<Value> convolution;
+  put_convolution(convolution);
+  call("convolution_backward", convolution, 3);
+  const Tensor dz = fake::take(convolution[0]);
+  for (std::int64_t i = 0; i < images * channels * rows * columns; ++i)
+    dz.data<float>()[i] += other.data<float>()[i];
+  std::vector<Value> norm{fake::give(dz)};
+  put_norm(norm);
+  norm.insert(norm.end(), {1, 1});
+  call("normalize_backward", norm, 4);
+  norm.push_back(convolution[1]);  // dw
+  for (std::size_t i = 0; i < norm.size(); ++i) {
+    const Tensor got = fake::take(link[i]), want = fake::take(norm[i]);
+    BOOST_REQUIRE((got.sizes == want.sizes && got.strides == want.strides));
+    std::int64_t count = 1;
+    for (const std::int64_t size : want.sizes) count *= size;
+    for (std::int64_t k = 0; k < count; ++k)
+      BOOST_REQUIRE_EQUAL(got.data<float>()[k], want.data<float>()[k]);
+  }
+  fake::take(link[5]);
+  fake::take(convolution[2]);
+  BOOST_TEST(fake::torch().tensors == 0);
+  BOOST_TEST(fake::torch().lists == 0);
+}
+
+BOOST_AUTO_TEST_CASE(maximum_pooling_and_its_gradient) {
+  BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
+  const Tensor x = random({images, channels, rows, columns});
+  const auto put = [&](std::vector<Value>& stack) {
+    stack.push_back(fake::give(x));
+    for (const std::vector<std::int64_t>& list :
+         {std::vector<std::int64_t>{2, 2}, {2, 1}, {0, 0}, {1, 1}})
+      stack.push_back(fake::give_list(list));
+    stack.push_back(1);  // ceil mode: rows 0 and 1, and row 2
+  };
+  std::vector<Value> forward;
+  put(forward);
+  call("max_pool", forward, 1);
+  const Tensor y = fake::take(forward[0]);
+  BOOST_REQUIRE((y.sizes == std::vector<std::int64_t>{images, channels, 2, 1}));
+  std::vector<Value> backward{fake::give(y)};
+  put(backward);
+  call("max_pool_backward", backward, 1);
+  const Tensor dx = fake::take(backward[0]);
+  const auto at = [](const Tensor& t, std::int64_t n, std::int64_t c, std::int64_t h,
+                     std::int64_t w) -> float& {
+    return t
+        .data<float>()[n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3]];
+  };
+  for (std::int64_t n = 0; n < images; ++n)
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t h = 0; h < rows; ++h)
+        for (std::int64_t w = 0; w < columns; ++w) {
+          const float most = at(y, n, c, h / 2, 0), own = at(x, n, c, h, w);
+          BOOST_REQUIRE(own <= most);
+          BOOST_REQUIRE_EQUAL(at(dx, n, c, h, w), own == most ? most : 0);
+        }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_served_is_composed) {
   BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
   fake::torch().operators["kiln_torch::native_moments"] = [](Value* stack) {
