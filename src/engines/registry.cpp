@@ -1,6 +1,7 @@
 // The engines and rewrites in the order in which they are asked. The last engine of each operation
 // takes every legal problem.
 #include "core/process/per_process.hpp"
+#include "engines/conv/dense/dense_halo_nchw_wgmma.hpp"
 #include "engines/conv/dense/dense_halo_nhwc_wgmma.hpp"
 #include "engines/conv/dense/dense_wgmma.hpp"
 #include "engines/conv/dense/wgrad/wgrad_dense_wgmma.hpp"
@@ -74,6 +75,7 @@ std::span<const Method* const> methods() {
                                       one<ChannelsLastCopies>(),
                                       one<PatchesNhwc>(),
                                       one(dense_halo_nhwc_wgmma),
+                                      one(dense_halo_nchw_wgmma),
                                       one(halo_nhwc_wgmma),
                                       one(halo_nchw_wgmma),
                                       one(halo_nhwc_mma),

@@ -180,6 +180,10 @@ std::size_t box_bytes(const void* map, const BoxPlace& place, bool im2col) {
   if (encoded.address == 0 || encoded.address % 16 != 0)
     fail(KILN_STATUS_EXECUTION_FAILED, "a tensor map's address is ", encoded.address,
          "; expected a multiple of 16");
+  if (const std::int64_t first = std::int64_t{place.at[0]} * encoded.element; first % 16 != 0)
+    fail(KILN_STATUS_EXECUTION_FAILED, "a bulk copy begins at byte ", first,
+         " of a line of the tensor; expected a multiple of 16, as GPUs stop at others with an "
+         "illegal instruction");
   for (int i = 0; place.tap != nullptr && i < encoded.rank - 2; ++i)
     if (const std::int64_t most = TensorMapSpec::most_offset(encoded.rank - 2);
         place.tap[i] < 0 || place.tap[i] > most)

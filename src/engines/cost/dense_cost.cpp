@@ -88,6 +88,33 @@ double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& de
   return launch + std::max(computed, moved) + fitted.halo_apart_share * std::min(computed, moved);
 }
 
+double dense_planar_seconds(const DensePlanarWork& work, const DeviceDescription& device) {
+  const DenseConstants& fitted = fitted_of(device).dense;
+  // By count: wgmma reads operand A (64 rows) and operand B from shared memory, 128 bytes a clock,
+  // so products of few columns wait for operand A.
+  const double columns = work.pixels_left ? work.rows : work.pixels,
+               lefts = (work.pixels_left ? work.pixels : work.rows) / 64.0;
+  const double products = work.products / 16 * lefts * std::max(columns / 2, 16 + columns / 4);
+  const double filter_line_clocks = work.filter_bytes < fitted.large_filter_bytes
+                                        ? fitted.shared_line_clocks
+                                        : fitted.large_filter_line_clocks;
+  constexpr double step_share = 1.12;  // to be fitted: a step relative to its products' clocks
+  const double loads =
+      work.halo_lines * fitted.own_line_clocks + work.filter_lines * filter_line_clocks;
+  // Lines of results of less than 128 bytes: more slabs, each with its barriers.
+  constexpr double slab = 64.0 * 64;
+  const double results = fitted.slab_clocks * (work.line < 64 ? fitted.half_lines_share : 1) *
+                         work.pixels * work.rows / slab / work.warpgroups;
+  const double tile = std::max(products * step_share, work.steps * loads) +
+                      work.steps * fitted.step_clocks + results;
+  const double rounds = std::ceil(static_cast<double>(work.tiles) / device.multiprocessors);
+  const double launch = clocks_to_seconds(0, 0, device);
+  const double computed =
+      clocks_to_seconds(fitted.first_clocks + rounds * tile, 0, device) - launch;
+  const double moved = clocks_to_seconds(0, work.bytes * fitted.memory_share, device) - launch;
+  return launch + std::max(computed, moved) + fitted.halo_apart_share * std::min(computed, moved);
+}
+
 double single_results_seconds(double results, const DeviceDescription& device) {
   // L2 bounds them, however few multiprocessors store.
   const double clocks =

@@ -39,6 +39,20 @@ struct DenseHaloWork {
 };
 double dense_halo_seconds(const DenseHaloWork& work, const DeviceDescription& device);
 
+// The same of channels-first tensors. The warpgroups of a block share a tile.
+struct DensePlanarWork {
+  bool pixels_left = false;  // pixels are operand A
+  int pixels = 0, rows = 0;  // of a tile
+  int line = 0;              // pixels in a line
+  int warpgroups = 0;        // warpgroups that multiply
+  double halo_lines = 0, filter_lines = 0;  // of shared memory that a step loads
+  std::int64_t tiles = 0;
+  double steps = 0, products = 0;  // of a tile: steps, and channels times taps
+  double filter_bytes = 0;
+  double bytes = 0;  // of operands and result, once each
+};
+double dense_planar_seconds(const DensePlanarWork& work, const DeviceDescription& device);
+
 // A filter gradient: blocks of `steps` stages each.
 struct DenseWgradWork {
   int filters = 0, columns = 0, step_pixels = 0, stages = 0;
