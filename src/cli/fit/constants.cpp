@@ -170,6 +170,11 @@ constexpr NamedConstant all[] = {
     KILN_CONSTANT(dense, halo_step_clocks),
     KILN_CONSTANT(dense, halo_last_clocks),
     KILN_CONSTANT(dense, halo_apart_share),
+    KILN_CONSTANT(dense, planar_step_share),
+    KILN_CONSTANT(dense, planar_pixels_left_share),
+    KILN_CONSTANT(dense, planar_line_clocks),
+    KILN_CONSTANT(dense, shifted_vector_clocks),
+    KILN_CONSTANT(dense, shifted_halo_clocks),
 
     KILN_CONSTANT(dense_wgrad, of_16_bits.step_share),
     KILN_CONSTANT(dense_wgrad, of_16_bits.step_clocks),

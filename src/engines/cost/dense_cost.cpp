@@ -92,25 +92,41 @@ double dense_planar_seconds(const DensePlanarWork& work, const DeviceDescription
   const DenseConstants& fitted = fitted_of(device).dense;
   // By count: wgmma reads operand A (64 rows) and operand B from shared memory, 128 bytes a clock,
   // so products of few columns wait for operand A.
-  const double columns = work.pixels_left ? work.rows : work.pixels,
+  const double right = work.pixels_left ? work.rows : work.pixels,
                lefts = (work.pixels_left ? work.pixels : work.rows) / 64.0;
-  const double products = work.products / 16 * lefts * std::max(columns / 2, 16 + columns / 4);
+  const double products = work.step_products / 16 * lefts * std::max(right / 2, 16 + right / 4) *
+                              fitted.planar_step_share *
+                              (work.pixels_left ? fitted.planar_pixels_left_share : 1) +
+                          fitted.step_clocks;
   const double filter_line_clocks = work.filter_bytes < fitted.large_filter_bytes
                                         ? fitted.shared_line_clocks
                                         : fitted.large_filter_line_clocks;
-  constexpr double step_share = 1.12;  // to be fitted: a step relative to its products' clocks
-  const double loads =
-      work.halo_lines * fitted.own_line_clocks + work.filter_lines * filter_line_clocks;
+  const double filter = work.steps * work.filter_lines * filter_line_clocks;
+  const double column = std::max(work.steps * products, filter);  // of the filter
+  const double columns = work.columns * column;
+  const double halo = work.halo_lines * (1 + work.edges) * fitted.planar_line_clocks;
+  double turn = columns;  // from a loaded halo to the next one
+  if (work.columns > 1) {
+    constexpr double vector = 8;  // pixels
+    const double shift = work.halo_lines * work.line / vector * fitted.shifted_vector_clocks +
+                         fitted.shifted_halo_clocks;
+    // Without spare slots, a halo is loaded once the products of its slot's column are done, and
+    // shifted once all are done. With them, copies wait for fewer columns.
+    turn =
+        work.spare_halos == 0
+            ? std::max(column, shift) + std::max(columns - column, halo)
+            : std::max(columns, shift + std::max(work.columns - 1 - work.spare_halos, 0) * column);
+  }
+  turn = std::max(turn, halo + work.columns * filter);
   // Lines of results of less than 128 bytes: more slabs, each with its barriers.
   constexpr double slab = 64.0 * 64;
   const double results = fitted.slab_clocks * (work.line < 64 ? fitted.half_lines_share : 1) *
                          work.pixels * work.rows / slab / work.warpgroups;
-  const double tile = std::max(products * step_share, work.steps * loads) +
-                      work.steps * fitted.step_clocks + results;
   const double rounds = std::ceil(static_cast<double>(work.tiles) / device.multiprocessors);
+  const double clocks =
+      fitted.first_clocks + rounds * (work.halos * turn + results) + fitted.halo_last_clocks;
   const double launch = clocks_to_seconds(0, 0, device);
-  const double computed =
-      clocks_to_seconds(fitted.first_clocks + rounds * tile, 0, device) - launch;
+  const double computed = clocks_to_seconds(clocks, 0, device) - launch;
   const double moved = clocks_to_seconds(0, work.bytes * fitted.memory_share, device) - launch;
   return launch + std::max(computed, moved) + fitted.halo_apart_share * std::min(computed, moved);
 }

@@ -45,9 +45,15 @@ struct DensePlanarWork {
   int pixels = 0, rows = 0;  // of a tile
   int line = 0;              // pixels in a line
   int warpgroups = 0;        // warpgroups that multiply
-  double halo_lines = 0, filter_lines = 0;  // of shared memory that a step loads
   std::int64_t tiles = 0;
-  double steps = 0, products = 0;  // of a tile: steps, and channels times taps
+  double halos = 0;          // that a tile loads
+  int columns = 1;           // of the filter, whose halos are the loaded one and its shifted copies
+  int spare_halos = 0;       // slots of halos beyond `columns`
+  double halo_lines = 0;     // of shared memory, of a halo
+  int edges = 0;             // sides on which pixels beyond a loaded halo's lines are loaded
+  int steps = 0;             // that read a halo, each with one tap of the filter
+  double filter_lines = 0;   // of shared memory, that a step loads
+  double step_products = 0;  // channels of a step
   double filter_bytes = 0;
   double bytes = 0;  // of operands and result, once each
 };

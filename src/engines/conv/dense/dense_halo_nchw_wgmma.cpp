@@ -178,18 +178,23 @@ DensePlanarWork work_of_image(const PlanarPatch& patch, const Gather& gather) {
   std::int64_t live = 0;  // taps in depth whose plane exists, of all planes; each visits one
   for (std::int64_t o = 0; o < pixels[0]; ++o)
     live += std::max<std::int64_t>(gather.live_taps(0, o, o), 1);
-  const double taps_of_tile = static_cast<double>(live) / static_cast<double>(pixels[0]) *
-                              static_cast<double>(taps[1] * taps[2]);
+  const std::int64_t steps = ceil_div(gather.channels, patch.step_channels);
   DensePlanarWork work;
   work.pixels_left = patch.pixels_left;
   work.pixels = patch.pixels(), work.rows = patch.rows(), work.line = patch.line;
   work.warpgroups = patch.consumers;
-  work.halo_lines = static_cast<double>(patch.halo_rows) / patch.halo_taps * patch.step_channels;
+  work.columns = patch.center < 0 ? 1 : static_cast<int>(taps[2]);
+  work.halos = static_cast<double>(live) / static_cast<double>(pixels[0]) *
+               static_cast<double>(steps * taps[1] / patch.halo_taps * taps[2] / work.columns);
+  work.spare_halos = patch.halo_slots - work.columns;
+  work.halo_lines = static_cast<double>(patch.halo_rows) * patch.step_channels;
+  work.edges = patch.edges;
+  work.steps = patch.halo_taps;
   work.filter_lines = filter_by_channels(gather) ? static_cast<double>(patch.rows()) /
                                                        patch.row_line() * patch.step_channels
                                                  : patch.rows();
-  work.steps = taps_of_tile * static_cast<double>(ceil_div(gather.channels, patch.step_channels));
-  work.products = taps_of_tile * static_cast<double>(round_up(gather.channels, 16));
+  work.step_products =
+      static_cast<double>(round_up(gather.channels, 16)) / static_cast<double>(steps);
   work.filter_bytes = static_cast<double>(gather.rows * summed(gather) * element);
   return work;
 }
