@@ -170,6 +170,17 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
         add(make_convolution_wgrad(dense.spec, dense.x, dense.y, dense.w),
             "wgrad_dense_nchw_wgmma");
       }
+      // Columns that are shifted, loaded as they lie, and one alone; the last one's lines are
+      // short.
+      for (const char* line :
+           {"mb8ic136ih32oc136kh3ph1", "mb1ic128id4ih32iw64oc128kd3kh3kw3pd1ph1pw8dh0dw7",
+            "mb1ic128id8ih30iw52oc128kd3kh1kw1pd1ph0pw0", "mb8ic64ih16oc64kh3ph1"}) {
+        const ConvolutionOperands rows = operands(line);
+        add(make_convolution(rows.spec, rows.x, rows.w, rows.y), "dense_halo_nchw_wgmma",
+            most_workspace);
+        add(make_convolution_dgrad(rows.spec, rows.w, rows.y, rows.x), "dense_halo_nchw_wgmma",
+            most_workspace);
+      }
     }
     if (layout == KILN_TENSOR_NHWC) {
       for (const char* line :

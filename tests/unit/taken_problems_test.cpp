@@ -22,6 +22,9 @@ const std::map<std::string, const char*> layers{
     {"1x1", "mb8ic64ih28oc128kh1"},
     {"strided", "mb8ic64ih28oc128kh3ph1sh2"},
     {"volume", "mb2ic64id8ih14iw14oc64kd3kh3kw3pd1ph1pw1"},
+    {"rows", "mb8ic70ih32oc90kh3ph1"},        // rows of multiples of 16 bytes, in 16 bits
+    {"frames", "mb2ic64id8ih14iw16oc64kd3kh3kw3pd1ph1pw1"},
+    {"depths", "mb2ic64id8ih14iw20oc64kd3kh1kw1pd1ph0pw0"},
     {"uneven", "mb8ic70ih28oc90kh3ph1"},      // channels in no multiple of 16 bytes
     {"image", "mb8ic3ih112oc64kh7ph3sh2"},    // reads an image
     {"patches", "mb8ic3ih224oc768kh16sh16"},  // windows that do not overlap
@@ -64,6 +67,7 @@ const Row rows[] = {
     {"dense_nhwc_wgmma", "fwd dgrad", "nhwc", fast, dense},
     {"dense_nchw_wgmma", "fwd dgrad", "nchw", fast, "1x1"},
     {"dense_halo_nhwc_wgmma", "fwd dgrad", "nhwc", fast, "3x3 volume"},
+    {"dense_halo_nchw_wgmma", "fwd dgrad", "nchw", half, "rows frames depths"},
     {"channels_last_copies", "fwd dgrad", "nchw", copied, every_layer},
     {"channels_last_copies", "fwd dgrad", "nhwc", copied, "uneven"},
     {"patches_nhwc", "fwd dgrad", "nhwc", every_type, "patches"},

@@ -363,6 +363,16 @@ BOOST_AUTO_TEST_CASE(defects_are_told) {
   tells(other_count, "threads wait at named barrier 1");
 }
 
+// GPUs stop at other copies with an illegal instruction.
+BOOST_AUTO_TEST_CASE(copies_begin_at_multiples_of_16_bytes) {
+  const auto kernel = copying_kernel(2, false);
+  for (const auto& [column, byte] : {std::pair(1, "2"), {-1, "-2"}, {4, "8"}, {73, "146"}}) {
+    const std::string text = run(*kernel, matrix_case(column, 0)).failure;
+    const std::string words = cat("a bulk copy begins at byte ", byte, " of a line of the tensor");
+    BOOST_TEST((text.find(words) != std::string::npos), text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(maps_that_a_driver_refuses) {
   const auto refused = [](const std::function<void(TensorMapSpec&)>& change) {
     TensorMapSpec spec = image_case().from;
