@@ -24,7 +24,7 @@
 
 struct Params {
   DenseParams common;
-  TensorMap maps[MAPS];  // source, filter, output, and the tensor that beta scales
+  TensorMap maps[MAPS];  // source, filter, output; if RESIDUAL, z; if SHIFTED, the halos' edges
 };
 
 constexpr bool LEFT_IN_WORDS = false;  // wgmma reads operand A from shared memory
