@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -184,8 +185,9 @@ DensePlanarWork work_of_image(const PlanarPatch& patch, const Gather& gather) {
   work.pixels = patch.pixels(), work.rows = patch.rows(), work.line = patch.line;
   work.warpgroups = patch.consumers;
   work.columns = patch.center < 0 ? 1 : static_cast<int>(taps[2]);
-  work.halos = static_cast<double>(live) / static_cast<double>(pixels[0]) *
-               static_cast<double>(steps * taps[1] / patch.halo_taps * taps[2] / work.columns);
+  const std::int64_t halos_of_plane =
+      steps * (taps[1] / patch.halo_taps) * (taps[2] / work.columns);
+  work.halos = static_cast<double>(live * halos_of_plane) / static_cast<double>(pixels[0]);
   work.spare_halos = patch.halo_slots - work.columns;
   work.halo_lines = static_cast<double>(patch.halo_rows) * patch.step_channels;
   work.edges = patch.edges;
