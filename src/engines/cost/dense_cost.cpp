@@ -107,9 +107,10 @@ double dense_planar_seconds(const DensePlanarWork& work, const DeviceDescription
   const double halo = work.halo_lines * (1 + work.edges) * fitted.planar_line_clocks;
   double turn = columns;  // from a loaded halo to the next one
   if (work.columns > 1) {
-    constexpr double vector = 8;  // pixels
-    const double shift = work.halo_lines * work.line / vector * fitted.shifted_vector_clocks +
-                         fitted.shifted_halo_clocks;
+    constexpr double vector = 8;  // pixels; they are read once, and written for each other column
+    const double shift =
+        work.halo_lines * work.line / vector * work.columns * fitted.shifted_vector_clocks +
+        fitted.shifted_halo_clocks;
     // Without spare slots, a halo is loaded once the products of its slot's column are done, and
     // shifted once all are done. With them, copies wait for fewer columns.
     turn =

@@ -148,7 +148,7 @@ struct DenseConstants {
   double halo_step_share, halo_step_clocks, halo_last_clocks, halo_apart_share;
   // Channels-first tensors, filters of several taps: a step relative to its products' clocks, and
   // how much longer it takes if pixels are operand A; a line of a halo from L2 to shared memory; to
-  // make the shifted copies of 8 pixels of a halo, and of a halo besides.
+  // read or write 8 pixels of a halo or a shifted copy of it; the same of a halo besides.
   double planar_step_share, planar_pixels_left_share, planar_line_clocks, shifted_vector_clocks,
       shifted_halo_clocks;
 };
