@@ -238,7 +238,15 @@ BOOST_AUTO_TEST_CASE(huge_batches_take_little) {
       BOOST_TEST(finished.status == 0, dir << ", batch " << batch << ": " << finished.err);
       const bool in_chunks = !contains(finished.out, "\"steps\":1,");
       BOOST_TEST(in_chunks == (batch == "339000"), finished.out);
+      BOOST_TEST((contains(finished.out, "\"different_steps\":1,") || in_chunks));
     }
+  // Each launch is a step by itself, though few are listed.
+  const std::string layer = "conv --workspace 16777216 --dt f16 mb339000ic64ih28oc64kh3ph1";
+  const auto step = [&](const char* number) {
+    return kiln({"-c", limited, "kiln", "inspect", "--arch", "h100", "--step", number, layer});
+  };
+  BOOST_TEST(contains(step("3001").out, " differ in more than addresses"));
+  BOOST_TEST(contains(step("100000").err, "--step is 100000; expected 0 to "));
 }
 
 BOOST_AUTO_TEST_CASE(resources) {

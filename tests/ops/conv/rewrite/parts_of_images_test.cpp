@@ -1,9 +1,11 @@
 // Convolutions that are computed on copies of parts of images, rows or planes of depth, because the
 // workspace that is granted has no room for the copies of one image.
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
 
+#include "codegen/loops.hpp"
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
 namespace {
@@ -114,6 +116,30 @@ BOOST_AUTO_TEST_CASE(random_numbers) {
     BOOST_TEST(check("mb2ic40ih11iw9oc72kh3ph1", tf32, pass) != "");
   const std::string tiles = check("mb1ic64ih32iw32oc64kh3kw1ph1pw0", f16, ConvolutionPass::wgrad);
   BOOST_TEST(tiles.find("sums of all images") != std::string::npos, tiles);
+}
+
+// Images, and parts of each, in loops: what differs at an image's edges is listed, all else
+// counted.
+BOOST_AUTO_TEST_CASE(parts_of_several_images_are_counted) {
+  if (!has_warpgroups()) return;
+  for (const ConvolutionPass pass : all_passes) {
+    const ConvolutionProblem problem =
+        problem_in("mb5ic16ih29iw9oc24kh3ph1", tf32, KILN_TENSOR_NCHW, pass);
+    std::size_t budget = 2048;
+    const auto propose = [&] {
+      return engine_for(problem).propose(problem, chooser(),
+                                         {.budget = budget, .copy_results = true});
+    };
+    while (budget < most_workspace && std::holds_alternative<Refusal>(propose()))
+      budget += budget / 8;
+    const Proposal proposal = std::get<RelayoutRewrite::Result>(propose()).proposal;
+    const auto steps = static_cast<std::int64_t>(proposal.steps.size());
+    BOOST_TEST(launch_count(proposal) > 2 * steps, proposal.first().kernel.tile);
+    BOOST_TEST(
+        std::ranges::any_of(proposal.loops, [](const Loop& loop) { return loop.level > 0; }));
+    const OperationCase item = integers_of(problem);
+    BOOST_TEST(item.exact_fault(run_proposal(item, proposal)) == "");
+  }
 }
 
 // With the workspace that plans grant at most, layers of which an image's copies do not fit in it.
