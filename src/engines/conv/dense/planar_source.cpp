@@ -129,9 +129,10 @@ Proposal behind_copied_filter(Proposal second, const ConvolutionProblem& problem
   RelayoutPlaces places;
   places.operands.resize(operands_of(problem).size());
   places.operands[filter.operand].in_workspace = true;
-  std::vector<Step> steps{
-      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile)};
-  append_relayout(steps, std::move(second), places);
+  StepList steps;
+  steps.steps.push_back(
+      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile));
+  append_relayout(steps, second, places);
   return {std::move(steps), filter.bytes()};
 }
 
