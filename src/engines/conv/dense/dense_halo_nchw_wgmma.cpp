@@ -305,8 +305,8 @@ void write(KernelSpec& spec, const PlanarPatch& patch, const Seen& seen) {
   add("FILTER_SLOTS", std::int64_t{patch.filter_slots});
   add("SLABS", std::int64_t{patch.slabs}, "buffers of results that TMA stores, of a warpgroup");
   add("SHARED_BYTES", std::int64_t{patch.shared_memory});
-  add("PRODUCER_REGISTERS", std::int64_t{patch.consumers == 3 ? 32 : 40});
-  add("CONSUMER_REGISTERS", std::int64_t{patch.consumers == 3 ? 160 : 232});
+  add("PRODUCER_REGISTERS", std::int64_t{56}, "those that shift halos spill with fewer");
+  add("CONSUMER_REGISTERS", std::int64_t{patch.consumers == 3 ? 152 : 224});
   add("FILTER_BY_CHANNELS", filter_by_channels(gather),
       "the rows of w are contiguous, not its channels");
   add("MAPS", std::int64_t{3} + (problem.epilogue.residual ? 1 : 0) + (patch.center >= 0 ? 1 : 0));
