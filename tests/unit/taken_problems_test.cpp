@@ -22,7 +22,7 @@ const std::map<std::string, const char*> layers{
     {"1x1", "mb8ic64ih28oc128kh1"},
     {"strided", "mb8ic64ih28oc128kh3ph1sh2"},
     {"volume", "mb2ic64id8ih14iw14oc64kd3kh3kw3pd1ph1pw1"},
-    {"rows", "mb8ic70ih32oc90kh3ph1"},        // rows of multiples of 16 bytes, in 16 bits
+    {"rows", "mb8ic70ih32oc90kh3ph1"},  // rows of multiples of 16 bytes, in 16 bits
     {"frames", "mb2ic64id8ih14iw16oc64kd3kh3kw3pd1ph1pw1"},
     {"depths", "mb2ic64id8ih14iw20oc64kd3kh1kw1pd1ph0pw0"},
     {"uneven", "mb8ic70ih28oc90kh3ph1"},      // channels in no multiple of 16 bytes
