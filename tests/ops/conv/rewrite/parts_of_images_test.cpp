@@ -142,10 +142,11 @@ BOOST_AUTO_TEST_CASE(parts_of_several_images_are_counted) {
   }
 }
 
-// With the workspace that plans grant at most, layers of which an image's copies do not fit in it.
+// With the workspace that plans grant at most, layers of which an image's copies do not fit in it,
+// and whose rows, of no multiple of 16 bytes, are not read as they lie.
 BOOST_AUTO_TEST_CASE(chosen_by_estimate) {
-  for (const char* line : {"mb2ic32id64ih64iw64oc32od64oh64ow64kd3kh3kw3pd1ph1pw1",
-                           "mb1ic128ih512iw512oc128oh512ow512kh3kw3ph1pw1"})
+  for (const char* line : {"mb2ic32id64ih64iw62oc32od64oh64ow62kd3kh3kw3pd1ph1pw1",
+                           "mb1ic128ih512iw508oc128oh512ow508kh3kw3ph1pw1"})
     for (const ConvolutionPass pass : all_passes) {
       std::vector<EngineRefusal> refusals;
       const std::string tile =
