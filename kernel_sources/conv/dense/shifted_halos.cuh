@@ -2,11 +2,11 @@
 // own. TMA's boxes begin at multiples of 16 bytes, so two warps copy the halo that TMA loaded for
 // CENTER_TAP, each time shifted by whole pixels. What a copy needs beyond the halo's lines, TMA
 // loaded as edges: the 8 pixels before each line, and the 8 pixels after it.
-//
-// dense_halo_nchw_wgmma.cu includes this after its barriers and its loops over halos.
 #pragma once
 
 #include "common/vector.cuh"
+#include "conv/dense/planar_halo.cuh"
+#include "target/bulk_copy.cuh"
 #include "target/warpgroup.cuh"
 
 constexpr int COPIES = SHIFTED ? TAPS_S - 1 : 1;  // of a halo
