@@ -39,8 +39,8 @@ class Gradient {
       const i64 place = at + OUT_FIRST[0] + static_cast<i64>(j) * OUT_STRIDE_Q;
       row.x[j] = *reinterpret_cast<const Pair*>(static_cast<const element_t*>(params_.x) + place);
       if constexpr (NORM_RESIDUAL)
-        row.residual[j] = *reinterpret_cast<const Pair*>(
-            static_cast<const element_t*>(params_.residual) + place);
+        row.residual[j] =
+            *reinterpret_cast<const Pair*>(static_cast<const element_t*>(params_.residual) + place);
     }
     return row;
   }
@@ -53,8 +53,8 @@ class Gradient {
       Outputs value = finished(epilogue_, place, sums[j], convolution_bias_);
 #pragma unroll
       for (int c = 0; c < VECTOR; ++c)
-        value.element[c] =
-            of(c, value.element[c], row.x[j].element[c], row.residual[NORM_RESIDUAL ? j : 0].element[c]);
+        value.element[c] = of(c, value.element[c], row.x[j].element[c],
+                              row.residual[NORM_RESIDUAL ? j : 0].element[c]);
       store(epilogue_, place, value);
     }
   }
@@ -65,8 +65,8 @@ class Gradient {
 #pragma unroll
     for (int c = 0; c < VECTOR; ++c) exchange[thread_x() * VECTOR + c] = sums_[c];
     block_barrier();
-    auto* const to = static_cast<PartialSums*>(params_.partials) +
-                     static_cast<u64>(block_x()) * BLOCK_CHANNELS;
+    auto* const to =
+        static_cast<PartialSums*>(params_.partials) + static_cast<u64>(block_x()) * BLOCK_CHANNELS;
     for (u32 i = thread_x(); i < BLOCK_CHANNELS; i += THREADS) {
       PartialSums all{};
 #pragma unroll 4
@@ -97,7 +97,8 @@ class Gradient {
   const Params& params_;
   Epilogue epilogue_;
   compute_t convolution_bias_[VECTOR] = {};
-  float mean_[VECTOR] = {}, factor_[VECTOR] = {}, bias_[VECTOR] = {};  // p = (x - mean) factor + bias
+  float mean_[VECTOR] = {}, factor_[VECTOR] = {},
+        bias_[VECTOR] = {};  // p = (x - mean) factor + bias
   PartialSums sums_[VECTOR] = {};
 };
 

@@ -1,6 +1,6 @@
-// Tiles of depthwise forward convolutions and data gradients with one phase, in NHWC. While a tile of
-// pixels is computed, TMA loads the part of the source that the next tile reads, its halo; elements
-// outside the source become zeros.
+// Tiles of depthwise forward convolutions and data gradients with one phase, in NHWC. While a tile
+// of pixels is computed, TMA loads the part of the source that the next tile reads, its halo;
+// elements outside the source become zeros.
 //
 // A thread computes two channels of TILE_P x TILE_Q pixels. It walks down the source rows that
 // these read, reads each row once, and adds it to every output row that uses it. A complete output

@@ -1,6 +1,6 @@
 // Depthwise forward convolution in NHWC that makes the moments of its result, as it is stored
-// (conv/channel_sums). A thread keeps its two channels, so that their sums stay in registers. What a
-// block has of a channel is joined in the order of its threads, and left in the workspace.
+// (conv/channel_sums). A thread keeps its two channels, so that their sums stay in registers. What
+// a block has of a channel is joined in the order of its threads, and left in the workspace.
 #include "conv/channel_sums/counted_moments.cuh"
 #include "conv/direct/depthwise_halo.cuh"
 
@@ -19,8 +19,7 @@ class Moments {
     for (int c = 0; c < VECTOR; ++c) bias_[c] = epilogue_.bias_of(channel + c);
   }
   device_inline Row begin_row(i64, int) const { return {}; }
-  device_inline void end_row(const Row&, i64 at, int q,
-                             const compute_t (&sums)[TILE_Q][VECTOR]) {
+  device_inline void end_row(const Row&, i64 at, int q, const compute_t (&sums)[TILE_Q][VECTOR]) {
 #pragma unroll
     for (int j = 0; j < TILE_Q; ++j) {
       if (!is_column(q + j)) continue;
@@ -42,8 +41,7 @@ class Moments {
     block_barrier();
     const float n = static_cast<float>(n_);
 #pragma unroll
-    for (int c = 0; c < VECTOR; ++c)
-      exchange[thread_x() * VECTOR + c] = {sums_[c].moments(n), n};
+    for (int c = 0; c < VECTOR; ++c) exchange[thread_x() * VECTOR + c] = {sums_[c].moments(n), n};
     block_barrier();
     auto* const to = static_cast<CountedMoments*>(params_.partials) +
                      static_cast<u64>(block_x()) * BLOCK_CHANNELS;
