@@ -9,6 +9,15 @@
 
 namespace kiln {
 
+void add_gradient_constants(KernelSpec& spec, const NormalizationGradient& gradient) {
+  spec.constants.push_back({"GRADIENT_OF", static_cast<std::int64_t>(gradient.activation.mode),
+                            "the activation whose gradient is taken"});
+  spec.constants.push_back({"GRADIENT_FROM_OUTPUT", gradient_from_output(gradient.activation),
+                            "its derivative is a function of its value"});
+  spec.constants.push_back(
+      {"NORM_RESIDUAL", gradient.residual, "the normalization added a residual"});
+}
+
 Step gradient_finish(const PartsOfSums& of, const ConvolutionProblem& problem,
                      const std::string& engine) {
   const std::vector<Operand> operands = operands_of(problem);

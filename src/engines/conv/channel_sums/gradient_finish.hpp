@@ -14,6 +14,9 @@ namespace kiln {
 // Bytes that a block leaves for each of its rows.
 inline constexpr std::size_t partial_sums_bytes = 8;
 
+// What the kernel of the first step knows of the gradient: its constants.
+void add_gradient_constants(KernelSpec& spec, const NormalizationGradient& gradient);
+
 // The workspace begins with [part][row] sums.
 struct PartsOfSums {
   std::int64_t rows;  // of a part; the first ones are the channels

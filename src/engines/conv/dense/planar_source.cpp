@@ -125,15 +125,7 @@ ConvolutionProblem planar_problem(const ConvolutionProblem& problem) {
 
 Proposal behind_copied_filter(Proposal second, const ConvolutionProblem& problem) {
   if (!copies_filter(problem) || second.first().launch.empty) return second;
-  const RelayoutTensor filter = filter_tensor(problem);
-  RelayoutPlaces places;
-  places.operands.resize(operands_of(problem).size());
-  places.operands[filter.operand].in_workspace = true;
-  StepList steps;
-  steps.steps.push_back(
-      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile));
-  append_relayout(steps, second, places);
-  return {std::move(steps), filter.bytes()};
+  return behind_copy(filter_tensor(problem), second, operands_of(problem).size());
 }
 
 Refusal planar_rows_refusal(const char* tensor, const Dims& strides, const Spatial& pixels,

@@ -81,15 +81,7 @@ ConvolutionProblem with_turned_filter(const ConvolutionProblem& problem) {
 
 Proposal behind_turned_filter(Proposal second, const ConvolutionProblem& problem) {
   if (!turns_filter(problem) || second.first().launch.empty) return second;
-  const RelayoutTensor filter = filter_tensor(problem);
-  RelayoutPlaces places;
-  places.operands.resize(operands_of(problem).size());
-  places.operands[filter.operand].in_workspace = true;
-  StepList steps;
-  steps.steps.push_back(
-      copies_step(moves_of(filter), second.first().kernel.engine, second.first().kernel.tile));
-  append_relayout(steps, second, places);
-  return {std::move(steps), filter.image_bytes()};
+  return behind_copy(filter_tensor(problem), second, operands_of(problem).size());
 }
 
 }  // namespace kiln

@@ -81,14 +81,7 @@ void add_depthwise_sums(Proposal& proposal, const DepthwiseParts& parts, const S
     step.kernel.file = "conv/direct/depthwise_gradient_nhwc_fma.cu";
     step.kernel.entry = "depthwise_gradient_nhwc_fma";
     step.kernel.tile += ", normalization's gradient in the epilogue";
-    const auto add = [&](const char* name, auto value, const char* comment) {
-      step.kernel.constants.push_back({name, value, comment});
-    };
-    add("GRADIENT_OF", static_cast<std::int64_t>(gradient.activation.mode),
-        "the activation whose gradient is taken");
-    add("GRADIENT_FROM_OUTPUT", gradient_from_output(gradient.activation),
-        "its derivative is a function of its value");
-    add("NORM_RESIDUAL", gradient.residual, "the normalization added a residual");
+    add_gradient_constants(step.kernel, gradient);
     const double coefficients[] = {gradient.activation.coefficient,
                                    gradient.activation.coefficient2};
     std::memcpy(launch.parameters.data() + offsetof(GatherParams, coef), coefficients,

@@ -235,6 +235,18 @@ void append_relayout(StepList& list, const StepList& proposal, const RelayoutPla
   append(list, std::move(placed));
 }
 
+Proposal behind_copy(const RelayoutTensor& tensor, const Proposal& second, std::size_t operands) {
+  const KernelSpec& named = second.first().kernel;
+  const RelayoutMove move{.tensor = &tensor, .in = whole_images(tensor, tensor.images)};
+  RelayoutPlaces places;
+  places.operands.resize(operands);
+  places.operands[tensor.operand].in_workspace = true;
+  StepList steps;
+  steps.steps.push_back(copies_step(std::span(&move, 1), named.engine, named.tile));
+  append_relayout(steps, second, places);
+  return {std::move(steps), tensor.bytes()};
+}
+
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value) {
   for (Step& step : steps) {
     LaunchSpec& launch = step.launch;

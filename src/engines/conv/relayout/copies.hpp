@@ -92,6 +92,9 @@ struct RelayoutPlaces {
 };
 // Appends the steps of a proposal for the copies' problem, with addresses changed to these places.
 void append_relayout(StepList& list, const StepList& proposal, const RelayoutPlaces& places);
+// A proposal that begins with a copy of one tensor into the workspace's first bytes, from which
+// `second` reads it. operands: those of the whole.
+Proposal behind_copy(const RelayoutTensor& tensor, const Proposal& second, std::size_t operands);
 // Replaces alpha or beta of an execution by a fixed value.
 void set_scalar(std::span<Step> steps, LaunchSpec::Hole hole, double value);
 

@@ -61,14 +61,7 @@ Proposal with_gradient(Proposal plain, const RowParts& parts, const ConvolutionP
   out.first().kernel.file = "conv/dense/epilogue/dense_gradient_wgmma.cu";
   out.first().kernel.entry = "dense_gradient_wgmma";
   out.first().kernel.tile += ", normalization's gradient in the epilogue";
-  const auto add = [&](const char* name, auto value, const char* comment) {
-    out.first().kernel.constants.push_back({name, value, comment});
-  };
-  add("GRADIENT_OF", static_cast<std::int64_t>(gradient.activation.mode),
-      "the activation whose gradient is taken");
-  add("GRADIENT_FROM_OUTPUT", gradient_from_output(gradient.activation),
-      "its derivative is a function of its value");
-  add("NORM_RESIDUAL", gradient.residual, "the normalization added a residual");
+  add_gradient_constants(out.first().kernel, gradient);
   LaunchSpec& launch = out.first().launch;
   launch.shape.grid[0] = static_cast<std::uint32_t>(parts.blocks());
   const std::size_t first = launch.parameters.size();
