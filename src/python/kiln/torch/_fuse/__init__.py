@@ -4,6 +4,8 @@
 |---|---|
 | _tracing | the graph of a model; modules that are called as they are |
 | _in_place | writes in place in that graph, which torch.fx does not record |
+| _activations | the activations that kernels apply |
+| _norms | the batch normalizations that are folded |
 | _chains | convolutions with the norm, addition and activation that follow them |
 | _safety | whether a chain can be computed at its end: nothing between writes to what it reads |
 | _folding | a norm in the filter before it |

@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Type
+from typing import List, NamedTuple, Optional, Tuple
 
 import torch
-import torch.nn.functional as F
 from torch import fx, nn
 
+from ._activations import Found, activation_of
 from ._in_place import iadd
 from ._module import CONVOLUTIONS
+from ._norms import activation_inside, dimensions_of_norm
 from ._safety import can_move, is_fresh
 from ._tracing import is_plain
 
-_NORMS = {nn.BatchNorm1d: 1, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3}
-Found = Optional[Tuple[str, Optional[float]]]
-
-
-def _gelu(approximate: str) -> Found:
-    return ("gelu_tanh" if approximate == "tanh" else "gelu", None)
-
-
-# The modules that a convolution's kernel can apply, with Kiln's names of their activations.
-_MODULES: Dict[Type[nn.Module], Callable[[Any], Found]] = {
-    nn.ReLU: lambda m: ("relu", None),
-    nn.ReLU6: lambda m: ("clipped_relu", 6.0),
-    nn.Sigmoid: lambda m: ("sigmoid", None),
-    nn.Tanh: lambda m: ("tanh", None),
-    nn.LeakyReLU: lambda m: ("leaky_relu", float(m.negative_slope)),
-    nn.ELU: lambda m: ("elu", float(m.alpha)),
-    nn.GELU: lambda m: _gelu(m.approximate),
-    nn.SiLU: lambda m: ("silu", None),
-    nn.Hardswish: lambda m: ("hard_swish", None),
-    nn.Mish: lambda m: ("mish", None),
-}
-_FUNCTIONS: Dict[Any, Found] = {
-    F.relu: ("relu", None),
-    torch.relu: ("relu", None),
-    torch.relu_: ("relu", None),
-    "relu": ("relu", None),
-    "relu_": ("relu", None),
-    F.relu6: ("clipped_relu", 6.0),
-    torch.sigmoid: ("sigmoid", None),
-    F.sigmoid: ("sigmoid", None),
-    "sigmoid": ("sigmoid", None),
-    torch.tanh: ("tanh", None),
-    F.tanh: ("tanh", None),
-    "tanh": ("tanh", None),
-    F.silu: ("silu", None),
-    F.hardswish: ("hard_swish", None),
-    F.mish: ("mish", None),
-}
 _ADDITIONS = (operator.add, operator.iadd, iadd, torch.add, "add", "add_")
 _IN_PLACE = (operator.iadd, iadd, "add_")
 
@@ -106,7 +69,7 @@ def _folds(node: fx.Node, conv: nn.Module, traced: fx.GraphModule) -> bool:
     if node.op != "call_module":
         return False
     norm = traced.get_submodule(str(node.target))
-    if _NORMS.get(type(norm)) != CONVOLUTIONS[type(conv)][0] or norm.training or not is_plain(norm):
+    if dimensions_of_norm(norm) != CONVOLUTIONS[type(conv)][0] or norm.training or not is_plain(norm):
         return False
     if not isinstance(norm._buffers.get("running_mean"), torch.Tensor) or norm._buffers.get("running_var") is None:
         return False
@@ -114,18 +77,6 @@ def _folds(node: fx.Node, conv: nn.Module, traced: fx.GraphModule) -> bool:
     weight = conv.weight
     fits = all(t is None or (t.dtype == weight.dtype and t.device == weight.device) for t in tensors)
     return fits and norm.num_features == conv.out_channels and weight.is_floating_point() and not _used_by_itself(norm, traced)
-
-
-def activation_of(node: fx.Node, traced: fx.GraphModule) -> Found:
-    if node.op == "call_module":
-        module = traced.get_submodule(str(node.target))
-        make = _MODULES.get(type(module)) if is_plain(module) else None
-        return make(module) if make else None
-    if node.op not in ("call_function", "call_method"):
-        return None
-    if node.target is F.gelu:
-        return _gelu(str(node.kwargs.get("approximate", "none")))
-    return _FUNCTIONS.get(node.target) if set(node.kwargs) <= {"inplace", "input"} else None
 
 
 def addition_of(node: fx.Node, last: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, str]]:
@@ -157,7 +108,8 @@ def chain_of(conv: fx.Node, traced: fx.GraphModule) -> Chain:
         nodes = [*chain.nodes, node]
         addition = None if transposed or chain.residual is not None else addition_of(node, last, traced)
         if len(chain.nodes) == 1 and operand_of(node) is last and _folds(node, module, traced):
-            longer = chain._replace(norm=traced.get_submodule(str(node.target)), nodes=nodes)
+            norm = traced.get_submodule(str(node.target))
+            longer = chain._replace(norm=norm, activation=activation_inside(norm), nodes=nodes)
         elif addition is not None:
             longer = chain._replace(residual=addition[0], addition=addition[1], nodes=nodes)
         elif operand_of(node) is last and activation_of(node, traced) is not None:

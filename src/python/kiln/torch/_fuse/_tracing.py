@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from typing import Any, Callable
 
 import torch
 from torch import fx, nn
@@ -38,6 +39,11 @@ def is_plain(module: nn.Module) -> bool:
     return not has_hooks(module) and not parametrize.is_parametrized(module) and "forward" not in vars(module)
 
 
+def has_activation_inside(module: nn.Module) -> bool:
+    """Whether the module is timm's batch normalization and activation in one. By name, for timm need not be there."""
+    return (type(module).__module__, type(module).__name__) == ("timm.layers.norm_act", "BatchNormAct2d")
+
+
 class Tracer(fx.Tracer):
     proxy_buffer_attributes = True  # what is computed from buffers is computed again in each call
 
@@ -47,10 +53,17 @@ class Tracer(fx.Tracer):
     def is_leaf_module(self, module: nn.Module, path: str) -> bool:
         return (
             isinstance(module, FusedConvolution)
+            or has_activation_inside(module)
             or has_hooks(module)
             or parametrize.is_parametrized(module)
             or super().is_leaf_module(module, path)
         )
+
+    def call_module(self, module: nn.Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        # timm's networks have one where others drop or blur: it would stand between a norm and its activation.
+        if type(module) is nn.Identity and is_plain(module) and len(args) == 1 and not kwargs:
+            return args[0]
+        return super().call_module(module, forward, args, kwargs)
 
 
 def trace(model: nn.Module) -> fx.GraphModule:

@@ -7,10 +7,12 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from torch import fx, nn
 
-from .._fuse._chains import Found, activation_of, addition_of, is_fusible, operand_of
+from .._fuse._activations import Found, activation_of
+from .._fuse._chains import addition_of, is_fusible, operand_of
+from .._fuse._norms import activation_inside, dimensions_of_norm
 from .._fuse._safety import can_move, writes_nothing
 from .._fuse._tracing import is_plain
-from ._run import CONVOLUTIONS, NORMS, count_batches, run_block, run_linked
+from ._run import CONVOLUTIONS, count_batches, run_block, run_linked
 
 
 class Block(NamedTuple):
@@ -35,7 +37,7 @@ def _is_norm(node: fx.Node, traced: fx.GraphModule) -> bool:
     if node.op != "call_module" or operand_of(node) is None:
         return False
     module = traced.get_submodule(str(node.target))
-    return type(module) in NORMS and is_plain(module)
+    return dimensions_of_norm(module) > 0 and is_plain(module)
 
 
 def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.Node]:
@@ -45,7 +47,7 @@ def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.No
         return None
     conv = traced.get_submodule(str(node.target))
     spatial = CONVOLUTIONS.get(type(conv))
-    fits = spatial is not None and spatial == NORMS[type(traced.get_submodule(str(norm.target)))]
+    fits = spatial is not None and spatial == dimensions_of_norm(traced.get_submodule(str(norm.target)))
     return node if fits and not isinstance(conv.padding, str) and can_move([node, norm], traced) else None
 
 
@@ -56,7 +58,8 @@ def _block_of(norm: fx.Node, traced: fx.GraphModule) -> Block:
     operand = operand_of(first)
     assert operand is not None
     nodes = [norm] if conv is None else [conv, norm]
-    block = Block(None if conv is None else str(conv.target), str(norm.target), operand, None, "new", None, nodes)
+    inside = activation_inside(traced.get_submodule(str(norm.target)))
+    block = Block(None if conv is None else str(conv.target), str(norm.target), operand, None, "new", inside, nodes)
     while block.activation is None and len(block.nodes[-1].users) == 1:
         last, (node,) = block.nodes[-1], block.nodes[-1].users
         nodes = [*block.nodes, node]

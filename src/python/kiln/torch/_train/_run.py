@@ -15,7 +15,6 @@ from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on
 
 Tensor = torch.Tensor
 CONVOLUTIONS: Dict[Type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3d: 3}  # dimensions of space
-NORMS: Dict[Type[nn.Module], int] = {nn.BatchNorm1d: 1, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3}
 
 
 def _lower(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
