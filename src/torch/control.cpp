@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "torch/channels/operators.hpp"
 #include "torch/convolution/native.hpp"
 #include "torch/convolution/operators.hpp"
 #include "torch/convolution/serving.hpp"
@@ -88,8 +89,12 @@ const char* kilnTorchRegisterFused(const char* key) {
                            {"block", &block},
                            {"block_backward", &block_backward},
                            {"link_backward", &link_backward},
-                           {"max_pool", &max_pool},
-                           {"max_pool_backward", &max_pool_backward}}));
+                           {"pool", &pool},
+                           {"pool_backward", &pool_backward},
+                           {"channel_means", &channel_means},
+                           {"multiply_channels", &multiply_channels},
+                           {"multiply_channels_backward", &multiply_channels_backward},
+                           {"add_channels", &add_channels}}));
 }
 
 int kilnTorchSetRecorded(int recorded) { return set_recorded(recorded != 0) ? 1 : 0; }

@@ -93,19 +93,17 @@ void execute_with_gradient(kilnHandle_t handle, kilnPlan_t plan, const PlanReque
   if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a convolution failed");
 }
 
-kilnPlan_t create_max_pool(kilnHandle_t handle, const PlanRequest& r) {
+kilnPlan_t create_pool(kilnHandle_t handle, const PlanRequest& r) {
   TensorDescriptor x, y;
   set_tensor(x, r, r.a);
   set_tensor(y, r, r.c);
   PoolingDescriptor pooling;
-  must(kilnSetPoolingNdDescriptor(pooling, KILN_POOLING_MAX, KILN_PROPAGATE_NAN, r.rank - 2,
-                                  r.b.sizes.data(), r.padding.data(), r.padding.data(),
-                                  r.stride.data(), r.dilation.data()));
-  Extents sizes{};
-  must(kilnGetPoolingForwardOutputDim(pooling, x, r.rank, sizes.data()));
-  if (sizes != r.c.sizes) must(kilnSetPoolingCeilMode(pooling, 1));
+  must(kilnSetPoolingNdDescriptor(
+      pooling, static_cast<kilnPoolingMode_t>(r.pooling), KILN_PROPAGATE_NAN, r.rank - 2,
+      r.b.sizes.data(), r.padding.data(), r.padding.data(), r.stride.data(), r.dilation.data()));
+  must(kilnSetPoolingCeilMode(pooling, r.ceil_mode));
   kilnPlan_t plan = nullptr;
-  if (r.pass == Pass::max_pool) {
+  if (r.pass == Pass::pool) {
     must(kilnCreatePoolingForwardPlan(handle, pooling, x, y, &plan));
     return plan;
   }
@@ -115,10 +113,39 @@ kilnPlan_t create_max_pool(kilnHandle_t handle, const PlanRequest& r) {
   return plan;
 }
 
+bool is_by_channel(Pass pass) { return pass >= Pass::multiply && pass <= Pass::sum_channels; }
+
+kilnPlan_t create_by_channel(kilnHandle_t handle, const PlanRequest& r) {
+  TensorDescriptor a, b, c;
+  set_tensor(a, r, r.a);
+  set_tensor(c, r, r.c);
+  kilnPlan_t plan = nullptr;
+  if (r.pass == Pass::sum_channels) {
+    must(kilnCreateReduceTensorPlan(handle, KILN_REDUCE_SUM, a, c, &plan));
+    return plan;
+  }
+  set_tensor(b, r, r.b);
+  const auto op = r.pass == Pass::multiply ? KILN_OP_TENSOR_MUL : KILN_OP_TENSOR_ADD;
+  must(kilnCreateOpTensorPlan(handle, op, a, b, c, &plan));
+  return plan;
+}
+
+kilnStatus_t execute_by_channel(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
+                                const Operands& o) {
+  const auto [one, zero] = scalars_of(request);
+  const double factor_d = request.activation_coefficient();
+  const auto factor_f = static_cast<float>(factor_d);
+  const void* const factor = request.type == KILN_DATA_DOUBLE ? static_cast<const void*>(&factor_d)
+                                                              : static_cast<const void*>(&factor_f);
+  if (request.pass == Pass::sum_channels)
+    return kilnExecuteReduceTensor(handle, plan, factor, o.a, zero, o.c);
+  return kilnExecuteOpTensor(handle, plan, one, o.a, factor, o.b, zero, o.c);
+}
+
 kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
   if (is_normalization(r.pass)) return create_normalization(handle, r);
-  if (r.pass == Pass::max_pool || r.pass == Pass::max_pool_gradient)
-    return create_max_pool(handle, r);
+  if (r.pass == Pass::pool || r.pass == Pass::pool_gradient) return create_pool(handle, r);
+  if (is_by_channel(r.pass)) return create_by_channel(handle, r);
   TensorDescriptor a, c, residual, bias;
   FilterDescriptor b;
   ConvolutionDescriptor convolution;
@@ -179,8 +206,11 @@ const char* name_of(Pass pass) {
     case Pass::filter_gradient: return "filter gradient";
     case Pass::bias_gradient: return "bias gradient";
     case Pass::add: return "add";
-    case Pass::max_pool: return "max pool";
-    case Pass::max_pool_gradient: return "max pool gradient";
+    case Pass::pool: return "pool";
+    case Pass::pool_gradient: return "pool gradient";
+    case Pass::multiply: return "multiply";
+    case Pass::add_channels: return "add channels";
+    case Pass::sum_channels: return "sum channels";
     case Pass::moments: return "moments";
     case Pass::combine_moments: return "combine moments";
     case Pass::normalize: return "normalize";
@@ -286,14 +316,15 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
     case Pass::bias_gradient:
       status = kilnExecuteConvolutionBackwardBias(handle, plan, one, o.a, zero, o.c);
       break;
-    case Pass::max_pool:
-      status = kilnExecutePoolingForward(handle, plan, one, o.a, zero, o.c);
-      break;
-    case Pass::max_pool_gradient:
+    case Pass::pool: status = kilnExecutePoolingForward(handle, plan, one, o.a, zero, o.c); break;
+    case Pass::pool_gradient:
       status = kilnExecutePoolingBackward(handle, plan, one, o.c, o.a, zero,
                                           const_cast<void*>(o.residual));
       break;
     case Pass::add: status = kilnExecuteAddTensor(handle, plan, one, o.a, one, o.c); break;
+    case Pass::multiply:
+    case Pass::add_channels:
+    case Pass::sum_channels: status = execute_by_channel(handle, plan, request, o); break;
     default: break;  // a normalization has operands of its own
   }
   if (status != KILN_STATUS_SUCCESS) fail_with_last_message("a convolution failed");

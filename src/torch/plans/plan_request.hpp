@@ -23,9 +23,13 @@ enum class Pass : std::int32_t {
   filter_gradient,  // a: x, b: dw, c: dy
   bias_gradient,    // a: dy, c: db
   add,              // a: a bias, or a tensor of y's sizes, c: y
-  // Of maximum pooling, whose window is the sizes of b:
-  max_pool,           // a: x, c: y
-  max_pool_gradient,  // a: x, c: dy; the result, dx, has the residual's strides
+  // Of pooling, whose window is the sizes of b:
+  pool,           // a: x, c: y
+  pool_gradient,  // a: x, c: dy; the result, dx, has the residual's strides
+  // Between a tensor and a number for each channel of each image; the factor is the coefficient:
+  multiply,      // a: x, b: the numbers, or a tensor of x's sizes, c: y
+  add_channels,  // a: x, b: the numbers, times the factor, c: y
+  sum_channels,  // a: x, c: the numbers: sums, times the factor
   // Of batch normalization (plans/normalization_plan.hpp):
   moments,                       // a: x
   combine_moments,               // a: the numbers of parts and channels, as sizes
@@ -59,9 +63,10 @@ struct PlanRequest {
   // statistics are updated, statistics are constants to the gradient, and the residual's gradient
   // is wanted.
   std::int32_t has_running, is_frozen, has_dresidual;
-  std::uint64_t coefficient;  // the bits of the activation's coefficient, a double
-  std::uint64_t epsilon;      // the bits of a normalization's epsilon, a double
-  std::uint64_t refusal;      // the address of a refusal's text; 0 if Kiln serves the call
+  std::int32_t pooling, ceil_mode;  // of a pooling: kilnPoolingMode_t
+  std::uint64_t coefficient;        // the bits of the activation's coefficient or factor, a double
+  std::uint64_t epsilon;            // the bits of a normalization's epsilon, a double
+  std::uint64_t refusal;            // the address of a refusal's text; 0 if Kiln serves the call
   std::int64_t groups;
   std::int64_t bias_stride;
   std::array<std::int64_t, 3> stride, padding, dilation;

@@ -1,4 +1,4 @@
-"""Blocks whose gradient the next block's convolution takes, and maximum pooling between blocks."""
+"""Blocks whose gradient the next block's convolution takes."""
 
 import copy
 import unittest
@@ -149,35 +149,6 @@ class LinkedBlocks(unittest.TestCase):
                 if exact is not None:
                     error = (result.double() - exact).abs().max() / exact.abs().max()
                     self.assertLessEqual(error.item(), TOLERANCE[dtype], (dtype, activation, stride))
-
-
-class MaxPool(unittest.TestCase):
-    def test_it_is_pytorchs(self):
-        _operators.register()
-        torch.manual_seed(0)
-        for sizes, windows in (
-            ((2, 3, 9), ([3], [2], [1], [1], False)), ((2, 8, 7, 9), ([3, 2], [2, 3], [1, 0], [1, 2], True)),
-            ((2, 4, 5, 6, 7), ([2, 2, 2], [2, 2, 2], [0, 1, 1], [1, 1, 1], False)),
-        ):
-            for dtype in (torch.float32, torch.bfloat16):
-                x = torch.randint(-2, 3, sizes).to(dtype)  # most windows have several maxima
-                if len(sizes) == 4:
-                    x = x.contiguous(memory_format=torch.channels_last)
-                pairs = []
-                for run in (torch.ops.kiln.max_pool, (None, F.max_pool1d, F.max_pool2d, F.max_pool3d)[len(sizes) - 2]):
-                    given = x.clone().requires_grad_()
-                    y = run(given, *windows)
-                    (dx,) = torch.autograd.grad(y, given, torch.arange(y.numel()).view(y.shape).to(dtype))
-                    pairs.append((y.detach(), dx, y.stride()))
-                for got, want in zip(*pairs):
-                    self.assertTrue(got == want if isinstance(got, tuple) else torch.equal(got, want))
-
-    def test_second_derivatives_and_refusals(self):
-        x = torch.randn(2, 3, 6, dtype=torch.float64, requires_grad=True)
-        pool = lambda t: torch.ops.kiln.max_pool(t.square(), [2], [2], [0], [1], False)
-        self.assertTrue(torch.autograd.gradgradcheck(pool, x))
-        with self.assertRaisesRegex(RuntimeError, "pad"):
-            torch.ops.kiln.max_pool(x, [2], [2], [2], [1], False)
 
 
 if __name__ == "__main__":

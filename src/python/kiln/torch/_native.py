@@ -1,5 +1,5 @@
 """PyTorch's own convolutions as operators that the extension can call, also with bias, residual and
-activation composed of PyTorch's functions; and normalizations composed of them.
+activation composed of PyTorch's functions; and normalizations, poolings and others composed of them.
 
 PyTorch's kernels are looked up before Kiln's are registered. Exceptions cannot pass through PyTorch's C
 functions, so an exception is stored as text and the extension raises it again.
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import _activations, _pool
+from . import _activations, _channels, _pool
 from ._norm import _composed
 from ._extension import extension
 
@@ -28,7 +28,7 @@ _SCHEMAS = (
     "Tensor? residual, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups, int activation, float coefficient) -> Tensor",
     "native_add(Tensor input, Tensor other) -> Tensor",
-    *(f"native_{schema}" for schema in _pool.SCHEMAS),
+    *(f"native_{schema}" for schema in (*_pool.SCHEMAS, *_channels.SCHEMAS)),
     "native_moments(Tensor input) -> Tensor",
     "native_combine_moments(Tensor moments, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor, "
     "float epsilon) -> (Tensor, Tensor)",
@@ -111,8 +111,12 @@ def keep(key: str) -> None:
         ("convolution_backward", backward, 3),
         ("convolution_bias_activation", _Composed(convolution), 1),
         ("add", _Function(torch.add), 1),
-        ("max_pool", _Function(_pool.composed), 1),
-        ("max_pool_backward", _Function(_pool.composed_backward), 1),
+        ("pool", _Function(_pool.composed), 1),
+        ("pool_backward", _Function(_pool.composed_backward), 1),
+        ("channel_means", _Function(_channels.means), 1),
+        ("multiply_channels", _Function(_channels.multiply), 1),
+        ("multiply_channels_backward", _Function(_channels.multiply_backward), 2),
+        ("add_channels", _Function(_channels.add), 1),
         ("moments", _Function(_composed.moments), 1),
         ("combine_moments", _Function(_composed.combine_moments), 2),
         ("normalize", _Function(_composed.normalize), 1),

@@ -12,7 +12,7 @@ from typing import Any, Tuple
 
 import torch
 
-from . import _activations, _control, _flags, _native, _pool
+from . import _activations, _channels, _control, _flags, _native, _pool
 from ._extension import extension, must
 from ._norm import _operators as _norm_operators
 
@@ -104,6 +104,7 @@ def _register() -> bool:
     _flags.push()
     _control.use_choices()
     _pool.define(define())
+    _channels.define(define())
     _norm_operators.define()
     for key in ("CUDA", "CPU"):
         _native.keep(key)

@@ -5,7 +5,8 @@
 | _blocks | finds blocks in a model's graph |
 | _run | computes a block |
 | _function | blocks as nodes of autograd's graph |
-| _pools | maximum pooling between them |
+| _pools | pooling between them |
+| _gates | squeeze-and-excitation between them |
 | _record | a module's forward as a graph, where one is the same as the other |
 | _model | the class that a fused module has |
 | _fuse | fuse_training(), unfuse(), fused_blocks() |

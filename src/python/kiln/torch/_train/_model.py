@@ -18,6 +18,7 @@ from torch import nn
 from torch.fx import _symbolic_trace
 
 from ._blocks import Block, fuse_blocks
+from ._gates import fuse_gates
 from ._pools import fuse_pools
 from ._record import Refused, dispatching, function_of, record, with_defaults
 
@@ -56,6 +57,7 @@ class Graphs:
             self.blocks[name] = fuse_blocks(traced)
             if self.blocks[name]:
                 fuse_pools(traced)
+                fuse_gates(traced)
             self.leaves[name] = [str(node.target) for node in traced.graph.nodes if node.op == "call_module"]
             traced.graph.lint()
             if self.blocks[name]:
