@@ -43,6 +43,7 @@
 #include "engines/rewrite/channels_last_copies.hpp"
 #include "engines/rewrite/patches.hpp"
 #include "engines/rewrite/result_pass.hpp"
+#include "engines/rewrite/stride_phases.hpp"
 #include "engines/rewrite/wgrad_channels_first_copies.hpp"
 #include "engines/softmax/softmax.hpp"
 #include "engines/softmax/softmax_online.hpp"
@@ -74,6 +75,7 @@ std::span<const Method* const> methods() {
                                       one<GradientPass>(),
                                       one<ChannelsLastCopies>(),
                                       one<PatchesNhwc>(),
+                                      one<StridePhases>(),
                                       one(dense_halo_nhwc_wgmma),
                                       one(dense_halo_nchw_wgmma),
                                       one(halo_nhwc_wgmma),

@@ -30,6 +30,7 @@ const std::map<std::string, const char*> layers{
     {"patches", "mb8ic3ih224oc768kh16sh16"},  // windows that do not overlap
     {"to-image", "mb8ic64ih56oc3kh3ph1"},     // makes an image
     {"groups", "g16mb8ic64ih28oc64kh3ph1"},   // 4 channels each
+    {"strided-groups", "g3mb8ic72ih28oc72kh3ph1sh2"},
     {"depthwise", "g64mb8ic64ih28oc64kh3ph1"},
     {"depthwise13", "g64mb8ic64ih28oc64kh13ph6"}};
 
@@ -71,6 +72,7 @@ const Row rows[] = {
     {"channels_last_copies", "fwd dgrad", "nchw", copied, every_layer},
     {"channels_last_copies", "fwd dgrad", "nhwc", copied, "uneven"},
     {"patches_nhwc", "fwd dgrad", "nhwc", every_type, "patches"},
+    {"stride_phases", "dgrad", "nhwc", half, "strided-groups"},
     {"halo_nhwc_wgmma", "fwd dgrad", "nhwc", fast, "3x3 1x1"},
     {"halo_nhwc_wgmma_swap", "fwd dgrad", "nhwc", "f32", "3x3"},
     {"halo_nhwc_wgmma_swap", "fwd", "nhwc", "f32", "strided"},
