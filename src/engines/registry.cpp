@@ -8,6 +8,7 @@
 #include "engines/conv/direct/depthwise_fma.hpp"
 #include "engines/conv/direct/depthwise_halo_nhwc_fma.hpp"
 #include "engines/conv/direct/depthwise_nhwc_fma.hpp"
+#include "engines/conv/direct/depthwise_rows_nhwc_fma.hpp"
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_depthwise_fma.hpp"
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
@@ -96,6 +97,7 @@ std::span<const Method* const> methods() {
                                       one(toeplitz_nhwc_mma),
                                       one(depthwise_halo_nhwc_fma),
                                       one(depthwise_nhwc_fma),
+                                      one(depthwise_rows_nhwc_fma),
                                       one(depthwise_fma),
                                       one<StandInDenseEngine>(),
                                       one<StandInGemmEngine>(),

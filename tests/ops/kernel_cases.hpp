@@ -211,6 +211,18 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
              {"wgrad_toeplitz_nhwc_mma", "wgrad_depthwise_nhwc_mma", "wgrad_depthwise_nhwc_fma"})
           add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w), engine);
       }
+      // The second one's data gradient has phases.
+      for (const char* line :
+           {"g90mb8ic90ih28oc90kh3ph1", "g53mb8ic53ih56oc53kh5ph2sh2", "g90mb8ic90ih28oc90kh7ph3",
+            "g48mb1ic48id16ih56iw56oc48kd3kh3kw3pd1ph1pw1"}) {
+        const ConvolutionOperands channels = operands(line);
+        add(make_convolution(channels.spec, channels.x, channels.w, channels.y),
+            "depthwise_rows_nhwc_fma");
+        add(make_convolution_dgrad(channels.spec, channels.w, channels.y, channels.x),
+            "depthwise_rows_nhwc_fma");
+        add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w),
+            "wgrad_depthwise_nhwc_fma");
+      }
       for (const char* line :
            {"g64mb8ic64ih28oc64kh5ph2", "g16mb8ic64ih28oc64kh3ph1", "g4mb8ic64ih28oc64kh3ph1sh2",
             "g32mb8ic32ih28oc128kh3ph1", "g32mb8ic32ih28oc32kh31ph15"}) {

@@ -32,6 +32,8 @@ const std::map<std::string, const char*> layers{
     {"groups", "g16mb8ic64ih28oc64kh3ph1"},   // 4 channels each
     {"strided-groups", "g3mb8ic72ih28oc72kh3ph1sh2"},
     {"depthwise", "g64mb8ic64ih28oc64kh3ph1"},
+    {"depthwise-narrow", "g53mb8ic53ih28oc53kh3ph1"},
+    {"depthwise-volume", "g64mb2ic64id8ih14iw14oc64kd3kh3kw3pd1ph1pw1"},
     {"depthwise13", "g64mb8ic64ih28oc64kh13ph6"}};
 
 struct Type {
@@ -106,7 +108,8 @@ const Row rows[] = {
     {"grouped_nhwc_mma", "fwd dgrad", "nhwc", half, "groups"},
     {"toeplitz_nhwc_mma", "fwd dgrad", "nhwc", half, "depthwise depthwise13"},
     {"depthwise_halo_nhwc_fma", "fwd dgrad", "nhwc", copied, "depthwise depthwise13"},
-    {"depthwise_nhwc_fma", "fwd dgrad", "nhwc", every_type, "groups depthwise depthwise13"},
+    {"depthwise_nhwc_fma", "fwd dgrad", "nhwc", every_type, "groups depthwise depthwise13 depthwise-narrow"},
+    {"depthwise_rows_nhwc_fma", "fwd dgrad", "nhwc", every_type, "depthwise-narrow depthwise-volume"},
     {"depthwise_fma", "fwd dgrad", "nchw nhwc", every_type, "groups depthwise depthwise13"},
     {"depthwise_fma", "fwd", "nchw nhwc", every_type, "to-image"},
     {"direct", "fwd dgrad", "nchw nhwc", every_type, every_layer},
@@ -133,7 +136,7 @@ const Row rows[] = {
     {"wgrad_implicit_gemm_fma", "wgrad", "nchw nhwc", every_type, ungrouped},
     {"wgrad_implicit_gemm_fma", "wgrad", "nchw nhwc", every_type, "groups"},
     {"wgrad_depthwise_fma", "wgrad", "nchw", every_type, "groups depthwise depthwise13"},
-    {"wgrad_depthwise_nhwc_fma", "wgrad", "nhwc", every_type, "groups depthwise"},
+    {"wgrad_depthwise_nhwc_fma", "wgrad", "nhwc", every_type, "groups depthwise depthwise-narrow"},
     {"wgrad_depthwise_nhwc_mma", "wgrad", "nhwc", half, "groups depthwise"},
     {"wgrad_grouped_nhwc_mma", "wgrad", "nhwc", half, "groups depthwise depthwise13"},
     {"wgrad_toeplitz_nhwc_mma", "wgrad", "nhwc", half, "depthwise depthwise13"},

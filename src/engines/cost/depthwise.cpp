@@ -1,5 +1,5 @@
-// Estimates of depthwise convolutions: threads that slide along rows, halos that the copy engine
-// loads, and Toeplitz products.
+// Estimates of depthwise convolutions: threads that slide along rows or walk down them, halos that
+// the copy engine loads, and Toeplitz products.
 #include <algorithm>
 #include <cmath>
 
@@ -63,6 +63,25 @@ double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescrip
                         rounds * work.tiles * (tile + fitted.halo_tile_clocks);
   return clocks_to_seconds(clocks, work.bytes * work.lines_share / fitted.halo_memory_share,
                            device);
+}
+
+double depthwise_rows_seconds(const DepthwiseRowsWork& work, const DeviceDescription& device) {
+  // All of these are counted in the kernel's text, not measured: instructions of a thread, the
+  // share of issue slots and of memory's rate that it reaches, and clocks that a row waits for
+  // memory.
+  constexpr double place_instructions = 4, result_instructions = 4, result_channel = 2;
+  constexpr double filter_instructions = 8, thread_instructions = 80;
+  constexpr double issue_share = 0.6, memory_share = 0.6;
+  constexpr double row_clocks = 400, first_clocks = 1500;
+  const double issued = work.channels * (work.products + work.results * result_channel +
+                                         work.weights + (work.converted ? work.places : 0)) +
+                        work.places * place_instructions + work.results * result_instructions +
+                        work.filter * filter_instructions + thread_instructions;
+  const double busiest = std::ceil(work.blocks / device.multiprocessors);
+  const double rounds = std::ceil(busiest / work.resident);
+  const double clocks = std::max(busiest * work.warps * issued / issue_width / issue_share,
+                                 rounds * (first_clocks + work.rows * row_clocks));
+  return clocks_to_seconds(clocks, work.bytes / memory_share, device);
 }
 
 double toeplitz_seconds(const ToeplitzWork& work, const DeviceDescription& device) {

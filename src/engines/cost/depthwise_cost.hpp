@@ -16,6 +16,18 @@ struct DepthwiseHaloWork {
 };
 double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescription& device);
 
+// Threads that walk down rows of the source in memory: the work of one, and the number of blocks.
+struct DepthwiseRowsWork {
+  bool converted = false;  // elements of 16 bits
+  double channels = 0;     // of a thread; each has all of the following
+  double products = 0, places = 0, weights = 0, results = 0;
+  double filter = 0;                           // weights that a thread loads for its block
+  double rows = 0;                             // of the source, which are waited for in turn
+  double warps = 0, resident = 0, blocks = 0;  // as above
+  double bytes = 0;                            // of the operands and the result, once each
+};
+double depthwise_rows_seconds(const DepthwiseRowsWork& work, const DeviceDescription& device);
+
 // Toeplitz products (src/engines/conv/toeplitz): the work of a block of 8 warps for a tile.
 struct ToeplitzWork {
   double products = 0;                             // of a warp: m16n8k16

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/integer.hpp"
+
 namespace kiln {
 
 // The number of neighboring threads along vectors of channels: the largest divisor of `vectors`
@@ -13,6 +15,12 @@ inline std::int64_t depthwise_lanes(std::int64_t vectors, std::int64_t most = 32
   for (std::int64_t lanes = most; 3 * lanes >= most; --lanes)
     if (vectors % lanes == 0) return lanes;
   return most;
+}
+
+// The same where vectors have any alignment, so that a block takes as many of them as it can: those
+// of all blocks are equal but for a rest.
+inline std::int64_t even_lanes(std::int64_t vectors, std::int64_t most) {
+  return ceil_div(vectors, ceil_div(vectors, most));
 }
 
 // The size of a block, and the number of blocks on a multiprocessor, for threads that need

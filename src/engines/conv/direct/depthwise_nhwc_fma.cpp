@@ -41,8 +41,8 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
   return (q - 1) * gather.stride[2] + (gather.largest_taps()[2] - 1) * std::abs(gather.step[2]) + 1;
 }
 
-std::int64_t row_bytes(const Gather& gather, std::int64_t q) {
-  return columns_met(gather, q) * group_inputs(gather.type, gather) *
+std::int64_t row_bytes(const Gather& gather, std::int64_t vector, std::int64_t q) {
+  return columns_met(gather, q) * group_inputs(vector, gather) *
          static_cast<std::int64_t>(size_of(gather.type));
 }
 
@@ -51,35 +51,44 @@ std::int64_t compute_bytes(const Gather& gather) {
 }
 
 // Bytes of shared memory for a vector of channels.
-std::int64_t filter_bytes(const Gather& gather) {
-  return gather.most_taps() * gather.channels * channel_vector(gather.type) * compute_bytes(gather);
+std::int64_t filter_bytes(const Gather& gather, std::int64_t vector) {
+  return gather.most_taps() * gather.channels * vector * compute_bytes(gather);
 }
 
-Tile lay_shape(const DepthwiseNhwcShape& shape, const Gather& gather) {
-  const std::int64_t filter = std::max<std::int64_t>(filter_bytes(gather), 1);
-  Tile out{.p = shape.p, .q = shape.q, .vector = channel_vector(gather.type)};
-  out.lanes = depthwise_lanes(ceil_div(gather.groups * gather.rows, out.vector),
-                              std::clamp<std::int64_t>(most_filter_bytes / filter, 1, shape.lanes));
+// Vectors of channels of a block. Those of 16 bytes have whole sectors of memory.
+std::int64_t lanes_of(const Gather& gather, std::int64_t vector, std::int64_t most) {
+  const std::int64_t vectors = ceil_div(gather.groups * gather.rows, vector);
+  return vector == channel_vector(gather.type) ? depthwise_lanes(vectors, most)
+                                               : even_lanes(vectors, most);
+}
+
+Tile lay_shape(const DepthwiseNhwcShape& shape, const Gather& gather, std::int64_t vector) {
+  const std::int64_t filter = std::max<std::int64_t>(filter_bytes(gather, vector), 1);
+  Tile out{.p = shape.p, .q = shape.q, .vector = vector};
+  out.lanes = lanes_of(gather, vector,
+                       std::clamp<std::int64_t>(most_filter_bytes / filter, 1, shape.lanes));
   const Spatial largest = gather.largest_pixels();
-  while (out.q > 1 && (row_bytes(gather, out.q) > most_row_bytes || out.q / 2 >= largest[2]))
+  while (out.q > 1 &&
+         (row_bytes(gather, vector, out.q) > most_row_bytes || out.q / 2 >= largest[2]))
     out.q /= 2;
   if (largest[1] == 1 || gather.largest_taps()[1] == 1) out.p = 1;
   const std::int64_t sums = out.p * out.q * out.vector * compute_bytes(gather) / 4;
-  const DepthwiseBlock block =
-      depthwise_block(sums + row_bytes(gather, out.q) / 4 + (gather.channels == 1 ? 0 : 16));
+  const DepthwiseBlock block = depthwise_block(sums + row_bytes(gather, vector, out.q) / 4 +
+                                               (gather.channels == 1 ? 0 : 16));
   out.runs = std::max<std::int64_t>(std::min(block.threads, shape.threads) / out.lanes, 1);
   out.min_blocks = block.min_blocks;
   return out;
 }
 
-Tile lay_large(const Gather& gather) {
-  return lay_shape(gather.channels == 1 ? depthwise_shape : group_shape, gather);
+Tile lay_large(const Gather& gather, std::int64_t vector) {
+  return lay_shape(gather.channels == 1 ? depthwise_shape : group_shape, gather, vector);
 }
 
 std::vector<Tile> lay(const Seen& seen) {
-  std::vector<Tile> out{lay_large(seen.gather)};
+  const std::int64_t vector = fitting_vector(seen.problem, seen.gather);
+  std::vector<Tile> out{lay_large(seen.gather, vector)};
   for (const DepthwiseNhwcShape& shape : small_shapes)
-    if (const Tile tile = lay_shape(shape, seen.gather);
+    if (const Tile tile = lay_shape(shape, seen.gather, vector);
         std::find(out.begin(), out.end(), tile) == out.end())
       out.push_back(tile);
   return out;
@@ -105,14 +114,14 @@ std::int64_t unrolled_rows(const Gather& gather) {
 
 Refusal refusal(const Seen& seen) {
   const Gather& gather = seen.gather;
-  const std::int64_t vector = channel_vector(gather.type);
-  if (auto refused = channel_vectors_refusal(seen.problem, gather)) return refused;
-  if (auto refused = group_rows_refusal(gather.type, gather)) return refused;
-  if (row_bytes(gather, 1) > most_pixel_bytes)
+  if (auto refused = volume_refusal(gather)) return refused;
+  const std::int64_t vector = fitting_vector(seen.problem, gather);
+  if (auto refused = channel_vectors_refusal(seen.problem, gather, vector)) return refused;
+  if (row_bytes(gather, vector, 1) > most_pixel_bytes)
     return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
-               group_inputs(gather.type, gather), " channels; expected at most ",
+               group_inputs(vector, gather), " channels; expected at most ",
                most_pixel_bytes / static_cast<std::int64_t>(size_of(gather.type)), " elements");
-  if (const std::int64_t filter = filter_bytes(gather); filter > most_filter_bytes)
+  if (const std::int64_t filter = filter_bytes(gather, vector); filter > most_filter_bytes)
     return cat(gather.most_taps(), " taps take ", filter, " bytes of shared memory for ", vector,
                " channels; expected at most ", most_filter_bytes);
   return {};
@@ -127,6 +136,8 @@ double seconds(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
   // Counted, not measured: with several channels a group, each weight that is read serves only a
   // few pixels.
   constexpr double group_share = 0.6;
+  // Counted, too: with two channels or one, a thread has fewer products for each row that it reads.
+  constexpr double narrow_share = 0.6;
   // A weight is read for the pixels of a row of a thread's tile. One pixel, with 31x31 in f32, took
   // 4.8 times as long as four.
   constexpr double pixel_products = products / 4.8;
@@ -135,7 +146,8 @@ double seconds(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
   constexpr double round_clocks = 700, read_clocks = 40;
   const double rate = std::min(size_of(gather.type) == 2 ? converted_products : products,
                                pixel_products * static_cast<double>(tile.q)) *
-                      (seen.problem.group_in() * seen.problem.group_out() > 1 ? group_share : 1);
+                      (seen.problem.group_in() * seen.problem.group_out() > 1 ? group_share : 1) *
+                      (tile.vector < channel_vector(gather.type) ? narrow_share : 1);
   const Work work = work_of(seen.problem, false);
   const std::int64_t blocks = std::max<std::int64_t>(tiles.all, 1);
   // The products of the multiprocessor that has most.
@@ -155,7 +167,7 @@ double seconds(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
 
 // Layers that fill the chip have the large tile alone.
 std::vector<Offer> offers(const Tile& tile, const Seen& seen, const TileCounts& tiles) {
-  if (const Tile large = lay_large(seen.gather);
+  if (const Tile large = lay_large(seen.gather, tile.vector);
       tile != large && count(large, seen).all >= 2 * seen.device.multiprocessors)
     return {};
   return {{{}, seconds(tile, seen, tiles)}};
@@ -168,18 +180,19 @@ std::string describe(const Tile& tile) {
 
 std::uint32_t shared_memory(const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
-  return static_cast<std::uint32_t>(
-      tile.lanes *
-      std::max<std::int64_t>(filter_bytes(gather), tile.vector * compute_bytes(gather)));
+  return static_cast<std::uint32_t>(tile.lanes *
+                                    std::max<std::int64_t>(filter_bytes(gather, tile.vector),
+                                                           tile.vector * compute_bytes(gather)));
 }
 
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
+  spec.alignment = static_cast<std::size_t>(tile.vector) * size_of(gather.type);
   spec.constants = gather_constants(seen.problem, gather);
   const ConstantWriter add(spec.constants);
   const Spatial largest = gather.largest_pixels();
   add("GROUPS", gather.groups);
-  add("ACCESS", input_access(gather.type, gather), "channels of the source in one load");
+  add("ACCESS", input_access(tile.vector, gather), "channels of the source in one load");
   add("VECTOR", tile.vector, "channels of a thread");
   add("PARTS", std::int64_t{tile.vector * compute_bytes(gather) > 16 ? 2 : 1},
       "loads of shared memory for the weights of these channels");
@@ -209,7 +222,6 @@ const Recipe<DepthwiseNhwcTile> depthwise_nhwc_fma = {
     .describe = describe,
     .threads = threads_of,
     .shared_memory = shared_memory,
-    .alignment = vector_alignment,
     .write = write,
 };
 

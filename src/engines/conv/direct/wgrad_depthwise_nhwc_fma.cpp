@@ -33,14 +33,13 @@ std::int64_t columns_met(const Gather& gather, std::int64_t q) {
 bool is_depthwise(const Gather& gather) { return gather.channels == 1 && gather.rows == 1; }
 
 // Channels of x of a thread that has `vector` channels of dy.
-std::int64_t inputs_of(const ConvolutionProblem& problem, const Gather& gather,
-                       std::int64_t vector) {
-  return is_depthwise(gather) ? vector : group_inputs(problem.type(), gather);
+std::int64_t inputs_of(const Gather& gather, std::int64_t vector) {
+  return is_depthwise(gather) ? vector : group_inputs(vector, gather);
 }
 
 std::int64_t row_bytes(const ConvolutionProblem& problem, const Gather& gather, std::int64_t vector,
                        std::int64_t q) {
-  return columns_met(gather, q) * inputs_of(problem, gather, vector) *
+  return columns_met(gather, q) * inputs_of(gather, vector) *
          static_cast<std::int64_t>(size_of(problem.type()));
 }
 
@@ -51,10 +50,15 @@ std::int64_t row_sums(const ConvolutionProblem& problem, const Gather& gather,
          4;
 }
 
-// Channels of dy of a thread: 16 bytes; where those of a depthwise filter's row would not fit into
-// registers, as many of them as do.
+// Whether channels come in vectors of 16 bytes.
+bool in_vectors(const Seen& seen) {
+  return fitting_vector(seen.problem, seen.gather) == channel_vector(seen.problem.type());
+}
+
+// Channels of dy of a thread: as many as tensors allow; where those of a depthwise filter's row
+// would not fit into registers, as many of them as do.
 std::int64_t vector_of(const ConvolutionProblem& problem, const Gather& gather) {
-  std::int64_t vector = channel_vector(problem.type());
+  std::int64_t vector = fitting_vector(problem, gather);
   while (is_depthwise(gather) && vector > 1 &&
          (row_sums(problem, gather, vector) > most_row_sums ||
           row_bytes(problem, gather, vector, 1) > most_row_bytes))
@@ -62,7 +66,7 @@ std::int64_t vector_of(const ConvolutionProblem& problem, const Gather& gather) 
   return vector;
 }
 
-std::vector<Tile> lay(const Seen& seen) {
+Tile lay_lanes(const Seen& seen, std::int64_t lanes) {
   const ConvolutionProblem& problem = seen.problem;
   const Gather& gather = seen.gather;
   const Spatial &taps = gather.phases.front().taps, &pixels = gather.phases.front().pixels;
@@ -72,7 +76,7 @@ std::vector<Tile> lay(const Seen& seen) {
   Tile tile{.vector = vector,
             .q = whole ? 4 : 8,
             .filter_rows = std::clamp<std::int64_t>(most_sums / registers, 1, taps[1]),
-            .lanes = depthwise_lanes(ceil_div(problem.groups * gather.rows, vector))};
+            .lanes = lanes};
   while (tile.q > 1 && row_bytes(problem, gather, vector, tile.q) > most_row_bytes) tile.q /= 2;
   const auto element = static_cast<std::int64_t>(size_of(problem.type()));
   constexpr std::int64_t narrow_registers = 16;  // more, for conversions and addresses
@@ -95,21 +99,39 @@ std::vector<Tile> lay(const Seen& seen) {
              .threads = tile.lanes * tile.runs};
   tile.shared_memory =
       (tile.dw.threads * vector + tile.dw.elements(gather)) * compute_bytes(problem.type());
-  return {tile};
+  return tile;
+}
+
+std::vector<Tile> lay(const Seen& seen) {
+  const std::int64_t vectors =
+      ceil_div(seen.gather.groups * seen.gather.rows, vector_of(seen.problem, seen.gather));
+  if (in_vectors(seen)) return {lay_lanes(seen, depthwise_lanes(vectors))};
+  // Without workspace only a cluster shares a tile of dw: fewer channels a block are more blocks. A
+  // block's sums lie behind each other in multiples of 16 bytes.
+  const std::int64_t vector = vector_of(seen.problem, seen.gather);
+  const std::int64_t even =
+      std::max<std::int64_t>(16 / (vector * compute_bytes(seen.problem.type())), 1);
+  std::vector<Tile> out;
+  for (const std::int64_t most : {64, 16, 4})
+    if (const std::int64_t lanes = round_up(even_lanes(vectors, most), even);
+        out.empty() || lanes < out.back().lanes)
+      out.push_back(lay_lanes(seen, lanes));
+  return out;
 }
 
 Refusal refusal(const Seen& seen) {
   const ConvolutionProblem& problem = seen.problem;
   const Gather& gather = seen.gather;
-  if (auto refused = channel_vectors_refusal(problem, gather)) return refused;
-  if (auto refused = group_rows_refusal(problem.type(), gather)) return refused;
+  if (auto refused = volume_refusal(gather)) return refused;
+  if (auto refused = channel_vectors_refusal(problem, gather, fitting_vector(problem, gather)))
+    return refused;
   const std::int64_t vector = vector_of(problem, gather);
   if (const std::int64_t sums = row_sums(problem, gather, vector); sums > most_row_sums)
     return cat(gather.phases.front().taps[2], " taps in a row of the filter and ", gather.channels,
                " channels a group take ", sums, " registers; expected at most ", most_row_sums);
   if (row_bytes(problem, gather, vector, 1) > most_row_bytes)
     return cat("a row of the filter reaches over ", columns_met(gather, 1), " places of ",
-               inputs_of(problem, gather, vector), " channels; expected at most ",
+               inputs_of(gather, vector), " channels; expected at most ",
                most_row_bytes / static_cast<std::int64_t>(size_of(problem.type())), " elements");
   return {};
 }
@@ -130,10 +152,17 @@ double seconds(const Tile& tile, const Seen& seen, const Sharing& sharing) {
   const Reached& reached = size_of(seen.problem.type()) == 2 ? of_16_bits : of_others;
   const auto readings = static_cast<double>(ceil_div(seen.problem.filter[1], tile.filter_rows));
   const Work work = work_of(seen.problem, false);
+  // A block reads whole sectors of memory, to which its channels of a pixel are the less the fewer
+  // they are, if they begin anywhere.
+  constexpr double sector = 32;
+  const auto line =
+      static_cast<double>(tile.dw.block_rows) * static_cast<double>(size_of(seen.problem.type()));
+  const double sectors = in_vectors(seen) ? 1 : (line + sector) / line;
   const double busy = std::clamp(blocks / (enough_blocks * device.multiprocessors), 1e-3, 1.0);
   return std::max(
-             memory_bound_seconds(
-                 work.bytes * std::max(readings / cache_share, 1.0) / reached.memory_share, device),
+             memory_bound_seconds(work.bytes * sectors * std::max(readings / cache_share, 1.0) /
+                                      reached.memory_share,
+                                  device),
              work.flops / 2 /
                  (reached.products_a_clock * clock_rate(device) * device.multiprocessors)) /
          busy;
@@ -146,12 +175,13 @@ std::string describe(const Tile& tile) {
 
 void write(KernelSpec& spec, const Tile& tile, const Seen& seen) {
   const Gather& gather = seen.gather;
-  spec.alignment = channel_vector_bytes;
+  spec.alignment =
+      static_cast<std::size_t>(fitting_vector(seen.problem, gather)) * size_of(seen.problem.type());
   filter_gradient::write(spec, tile.dw, seen);
   const ConstantWriter add(spec.constants);
   const Spatial& pixels = gather.phases.front().pixels;
   add("VECTOR", tile.vector, "channels of dy of a thread");
-  add("ACCESS", is_depthwise(gather) ? tile.vector : input_access(seen.problem.type(), gather),
+  add("ACCESS", is_depthwise(gather) ? tile.vector : input_access(tile.vector, gather),
       "channels of x in one load");
   add("LANES_C", tile.lanes, "vectors of channels of a block");
   add("RUNS", tile.runs, "threads of a block that take units of pixels in turn");

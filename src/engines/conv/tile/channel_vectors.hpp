@@ -22,12 +22,20 @@ inline std::size_t vector_alignment(const Seen& /*seen*/) { return channel_vecto
 // The reason, a clause, why source and output of a two-dimensional gather (for a filter gradient x
 // and dy) are not such tensors; "" if they are.
 Refusal channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather);
+// The same for vectors of `vector` channels, in any number of dimensions.
+Refusal channel_vectors_refusal(const ConvolutionProblem& problem, const Gather& gather,
+                                std::int64_t vector);
+Refusal volume_refusal(const Gather& gather);  // the part of it that is about the dimensions
 
 // For a thread with a vector of output channels (whole groups, or part of one): how many source
-// channels those groups have; how many of these are contiguous and aligned in at most 16 bytes; and
-// the reason, a clause, why such a thread is impossible, or "".
-std::int64_t group_inputs(DataType type, const Gather& gather);
-std::int64_t input_access(DataType type, const Gather& gather);
-Refusal group_rows_refusal(DataType type, const Gather& gather);
+// channels those groups have; how many of these are contiguous and aligned in at most so many
+// channels as the vector has; and the reason, a clause, why such a thread is impossible, or "".
+std::int64_t group_inputs(std::int64_t vector, const Gather& gather);
+std::int64_t input_access(std::int64_t vector, const Gather& gather);
+Refusal group_rows_refusal(std::int64_t vector, const Gather& gather);
+
+// The most channels that such a thread can read and write at once at every pixel: 16 bytes of them,
+// two, or one, which every channels-last tensor allows.
+std::int64_t fitting_vector(const ConvolutionProblem& problem, const Gather& gather);
 
 }  // namespace kiln
