@@ -12,6 +12,7 @@
 #include "engines/conv/direct/direct.hpp"
 #include "engines/conv/direct/wgrad_depthwise_fma.hpp"
 #include "engines/conv/direct/wgrad_depthwise_nhwc_fma.hpp"
+#include "engines/conv/direct/wgrad_depthwise_rows_nhwc_fma.hpp"
 #include "engines/conv/direct/wgrad_direct.hpp"
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
@@ -105,6 +106,7 @@ std::span<const Method* const> methods() {
                                       one(direct_gather),
                                       one(wgrad_depthwise_fma),
                                       one(wgrad_depthwise_nhwc_fma),
+                                      one(wgrad_depthwise_rows_nhwc_fma),
                                       one(wgrad_depthwise_nhwc_mma),
                                       one(wgrad_grouped_nhwc_mma),
                                       one(wgrad_toeplitz_nhwc_mma),

@@ -221,7 +221,7 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
         add(make_convolution_dgrad(channels.spec, channels.w, channels.y, channels.x),
             "depthwise_rows_nhwc_fma");
         add(make_convolution_wgrad(channels.spec, channels.x, channels.y, channels.w),
-            "wgrad_depthwise_nhwc_fma");
+            "wgrad_depthwise_rows_nhwc_fma");
       }
       for (const char* line :
            {"g64mb8ic64ih28oc64kh5ph2", "g16mb8ic64ih28oc64kh3ph1", "g4mb8ic64ih28oc64kh3ph1sh2",

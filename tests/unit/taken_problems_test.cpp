@@ -137,6 +137,7 @@ const Row rows[] = {
     {"wgrad_implicit_gemm_fma", "wgrad", "nchw nhwc", every_type, "groups"},
     {"wgrad_depthwise_fma", "wgrad", "nchw", every_type, "groups depthwise depthwise13"},
     {"wgrad_depthwise_nhwc_fma", "wgrad", "nhwc", every_type, "groups depthwise depthwise-narrow"},
+    {"wgrad_depthwise_rows_nhwc_fma", "wgrad", "nhwc", every_type, "depthwise-narrow depthwise-volume"},
     {"wgrad_depthwise_nhwc_mma", "wgrad", "nhwc", half, "groups depthwise"},
     {"wgrad_grouped_nhwc_mma", "wgrad", "nhwc", half, "groups depthwise depthwise13"},
     {"wgrad_toeplitz_nhwc_mma", "wgrad", "nhwc", half, "depthwise depthwise13"},

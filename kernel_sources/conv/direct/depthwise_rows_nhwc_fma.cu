@@ -10,8 +10,8 @@
 // these begin. The filter is in shared memory as [plane][tap][channel of the output] in the compute
 // type; with WEIGHTS_KEPT a thread has those of a plane in registers.
 #include "common/magic.cuh"
-#include "common/vector.cuh"
 #include "conv/direct/depthwise_filter.cuh"
+#include "conv/direct/narrow_pixels.cuh"
 #include "conv/geometry/spot.cuh"
 #include "conv/geometry/tap_distance.cuh"
 #include "conv/store/epilogue.cuh"
@@ -24,33 +24,7 @@ constexpr int BLOCK_CHANNELS = LANES_C * VECTOR;
 constexpr int INPUTS = ROWS == 1 ? VECTOR : 1;
 static_assert(CHANNELS == 1 && (ROWS == 1 || ROWS % VECTOR == 0));
 
-// What a thread reads of a pixel of the source; zeros where there is none.
-template <class T, bool NARROW = sizeof(T) == 2>
-struct PixelOf {
-  Pack<T, INPUTS> value = {};
-  device_inline void read(const T* from) {
-    value = *reinterpret_cast<const Pack<T, INPUTS>*>(from);
-  }
-  device_inline compute_t of(int c) const { return to_compute(value.element[c]); }
-};
-// Elements of 16 bits stay together until they are used: the padding's zeros are then one move a
-// pixel, where halves of a register take four.
-template <class T>
-struct PixelOf<T, true> {
-  u32 value = 0;
-  device_inline void read(const T* from) {
-    if constexpr (INPUTS == 2)
-      value = *reinterpret_cast<const u32*>(from);
-    else
-      value = from->bits;
-  }
-  device_inline compute_t of(int c) const {
-    T element;
-    element.bits = static_cast<unsigned short>(value >> 16 * c);
-    return to_compute(element);
-  }
-};
-using Pixel = PixelOf<element_t>;
+using Pixel = NarrowPixel<element_t, INPUTS>;
 using Weights = Pack<compute_t, VECTOR>;
 
 // A thread's first channel, and its tile's first pixel in the phase's output.
@@ -86,17 +60,6 @@ struct PlaneFilter {
   }
   device_inline Weights of(int tap) const { return WEIGHTS_KEPT ? kept[tap] : read(tap); }
 };
-
-// Reads a row of the source from column w0 on, which `line` points to; zeros outside.
-template <int COLUMNS>
-device_inline void read_row(const element_t* line, bool inside, int w0, Pixel (&row)[COLUMNS]) {
-#pragma unroll
-  for (int x = 0; x < COLUMNS; ++x) {
-    row[x] = {};
-    if (inside && static_cast<u32>(w0 + x) < static_cast<u32>(SOURCE_W))
-      row[x].read(line + static_cast<i64>(x) * SOURCE_STRIDE_W);
-  }
-}
 
 // What becomes of a thread's sums.
 template <int PHASE>
@@ -146,8 +109,9 @@ device_inline void add_plane(const element_t* source, int h0, int w0, const comp
   constexpr int COLUMNS_MET = (TILE_Q - 1) * STRIDE_W + (TAPS_S - 1) * DISTANCE_W + 1;
   const PlaneFilter<TAPS_R * TAPS_S> filter(weights);
   const auto read = [&](int y, Pixel(&row)[COLUMNS_MET]) {
-    read_row(source + static_cast<i64>(y) * SOURCE_STRIDE_H,
-             static_cast<u32>(h0 + y) < static_cast<u32>(SOURCE_H), w0, row);
+    read_row<SOURCE_W, SOURCE_STRIDE_W>(source + static_cast<i64>(y) * SOURCE_STRIDE_H,
+                                        static_cast<u32>(h0 + y) < static_cast<u32>(SOURCE_H), w0,
+                                        row);
   };
   Pixel rows[2][COLUMNS_MET];
   read(0, rows[0]);

@@ -65,14 +65,18 @@ double depthwise_halo_seconds(const DepthwiseHaloWork& work, const DeviceDescrip
                            device);
 }
 
+namespace {
+
+// Of the kernels that walk down rows, all counted in their machine code, not measured: instructions
+// of a thread for a pixel that it reads, the share of issue slots and of memory's rate that they
+// reach, and clocks that a row waits for memory.
+constexpr double place_instructions = 4, issue_share = 0.6, memory_share = 0.6, row_clocks = 400;
+
+}  // namespace
+
 double depthwise_rows_seconds(const DepthwiseRowsWork& work, const DeviceDescription& device) {
-  // All of these are counted in the kernel's text, not measured: instructions of a thread, the
-  // share of issue slots and of memory's rate that it reaches, and clocks that a row waits for
-  // memory.
-  constexpr double place_instructions = 4, result_instructions = 4, result_channel = 2;
-  constexpr double filter_instructions = 8, thread_instructions = 80;
-  constexpr double issue_share = 0.6, memory_share = 0.6;
-  constexpr double row_clocks = 400, first_clocks = 1500;
+  constexpr double result_instructions = 4, result_channel = 2;
+  constexpr double filter_instructions = 8, thread_instructions = 80, first_clocks = 1500;
   const double issued = work.channels * (work.products + work.results * result_channel +
                                          work.weights + (work.converted ? work.places : 0)) +
                         work.places * place_instructions + work.results * result_instructions +
@@ -82,6 +86,24 @@ double depthwise_rows_seconds(const DepthwiseRowsWork& work, const DeviceDescrip
   const double clocks = std::max(busiest * work.warps * issued / issue_width / issue_share,
                                  rounds * (first_clocks + work.rows * row_clocks));
   return clocks_to_seconds(clocks, work.bytes / memory_share, device);
+}
+
+double wgrad_depthwise_rows_seconds(const WgradDepthwiseRowsWork& work,
+                                    const DeviceDescription& device) {
+  constexpr double unit_instructions = 50, first_clocks = 2500, tap_clocks = 100;
+  constexpr double cache_share = 2;  // how much faster L2 is than memory
+  const double read = work.places + work.gradients;
+  const double issued = work.channels * (work.gradients * work.taps + (work.converted ? read : 0)) +
+                        read * place_instructions + unit_instructions;
+  const double busiest = std::ceil(work.blocks / device.multiprocessors);
+  const double rounds = std::ceil(busiest / work.resident);
+  const double clocks =
+      std::max({busiest * work.warps * work.units * issued / issue_width / issue_share,
+                busiest * work.warps * work.units * read * work.lines,
+                rounds * work.units * work.rows * row_clocks}) +
+      first_clocks + work.taps * tap_clocks;
+  return clocks_to_seconds(
+      clocks, std::max(work.bytes, work.cache_bytes / cache_share) / memory_share, device);
 }
 
 double toeplitz_seconds(const ToeplitzWork& work, const DeviceDescription& device) {

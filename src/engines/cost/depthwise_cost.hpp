@@ -28,6 +28,20 @@ struct DepthwiseRowsWork {
 };
 double depthwise_rows_seconds(const DepthwiseRowsWork& work, const DeviceDescription& device);
 
+// Their filter gradients: the work of a thread for a unit of pixels.
+struct WgradDepthwiseRowsWork {
+  bool converted = false;
+  double channels = 0;                         // as above
+  double gradients = 0, places = 0, taps = 0;  // pixels of dy and of x; taps that meet each of dy
+  double rows = 0;                             // of x, which are waited for in turn
+  double units = 0;                            // of a thread
+  double lines = 1;                            // of memory that a warp's load touches
+  double warps = 0, resident = 0, blocks = 0;  // as above
+  double bytes = 0, cache_bytes = 0;           // once each; as often as blocks read them
+};
+double wgrad_depthwise_rows_seconds(const WgradDepthwiseRowsWork& work,
+                                    const DeviceDescription& device);
+
 // Toeplitz products (src/engines/conv/toeplitz): the work of a block of 8 warps for a tile.
 struct ToeplitzWork {
   double products = 0;                             // of a warp: m16n8k16

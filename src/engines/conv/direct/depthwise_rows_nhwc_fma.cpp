@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,8 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "engines/conv/direct/depthwise_lanes.hpp"
+#include "engines/conv/direct/narrow_channels.hpp"
 #include "engines/conv/recipe/tile_fields.hpp"
-#include "engines/conv/tile/channel_vectors.hpp"
 #include "engines/cost/depthwise_cost.hpp"
 
 namespace kiln {
@@ -25,21 +24,10 @@ constexpr DepthwiseRowsShape shapes[] = {{.p = 7, .q = 4}, {.p = 7, .q = 7}, {.p
                                          {.p = 1, .q = 8}, {.p = 2, .q = 4}, {.p = 1, .q = 4},
                                          {.p = 1, .q = 1}};
 
-constexpr std::int64_t most_products = 4096;  // of a kernel's text: its loops are unrolled
 constexpr std::int64_t most_filter_bytes = 48 * 1024;
-constexpr std::int64_t most_lanes = 64, block_threads = 256;
-constexpr std::int64_t most_kept_registers = 168, most_registers = 240, register_unit = 8;
-constexpr std::int64_t address_registers = 36;
+constexpr std::int64_t most_kept_registers = 168;  // of a thread that keeps a plane of the filter
 
 std::int64_t bytes_of(DataType type) { return static_cast<std::int64_t>(size_of(type)); }
-
-// Channels of a thread: two or one.
-std::int64_t vector_of(const Seen& seen) {
-  return std::min<std::int64_t>(fitting_vector(seen.problem, seen.gather), 2);
-}
-std::int64_t inputs_of(const Tile& tile, const Gather& gather) {
-  return gather.rows == 1 ? tile.vector : 1;
-}
 
 // Taps of a plane of the filter: of the phase that has most, and of all phases.
 std::int64_t most_plane_taps(const Gather& gather) {
@@ -52,13 +40,8 @@ std::int64_t all_plane_taps(const Gather& gather) {
   return all;
 }
 
-// How many rows (dimension 1) or columns (2) of the source so many pixels read.
 std::int64_t met(const Gather& gather, std::size_t dimension, std::int64_t pixels) {
-  std::set<std::int64_t> places;
-  for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
-    for (std::int64_t tap = 0; tap < gather.largest_taps()[dimension]; ++tap)
-      places.insert(pixel * gather.stride[dimension] + tap * std::abs(gather.step[dimension]));
-  return static_cast<std::int64_t>(places.size());
+  return places_read(gather, dimension, pixels, gather.largest_taps()[dimension]);
 }
 
 // Rows of results are stored one by one, as soon as they are complete.
@@ -70,12 +53,13 @@ std::int64_t registers_of(const Tile& tile, const Gather& gather, bool kept) {
   const std::int64_t reach = (gather.largest_taps()[1] - 1) * std::abs(gather.step[1]) + 1;
   const std::int64_t rows =
       one_plane(gather) ? std::min(tile.shape.p, ceil_div(reach, gather.stride[1])) : tile.shape.p;
-  const std::int64_t columns = met(gather, 2, tile.shape.q), inputs = inputs_of(tile, gather);
+  const std::int64_t columns = met(gather, 2, tile.shape.q),
+                     inputs = narrow_inputs(gather, tile.vector);
   const std::int64_t weights = kept ? most_plane_taps(gather) : gather.largest_taps()[2];
   const std::int64_t values =
       tile.vector * (rows * tile.shape.q + weights) + columns * inputs;  // of the compute type
   return values * bytes_of(compute_type(gather.type)) / 4 +
-         2 * columns * ceil_div(inputs * bytes_of(gather.type), 4) + address_registers;
+         2 * columns * ceil_div(inputs * bytes_of(gather.type), 4) + narrow_addresses;
 }
 
 std::int64_t filter_bytes(const Gather& gather, std::int64_t channels) {
@@ -83,38 +67,21 @@ std::int64_t filter_bytes(const Gather& gather, std::int64_t channels) {
          bytes_of(compute_type(gather.type));
 }
 
-// Threads of a block with different tiles of pixels: as many as leave few lanes of the last warp
-// idle.
-std::int64_t runs_of(std::int64_t lanes) {
-  std::int64_t best = 1;
-  const auto share = [&](std::int64_t runs) {
-    return static_cast<double>(runs * lanes) / static_cast<double>(round_up(runs * lanes, 32));
-  };
-  for (std::int64_t runs = 1; runs * lanes <= block_threads; ++runs)
-    if (runs * lanes <= block_threads / 2 || share(runs) >= share(best)) best = runs;
-  return best;
-}
-
 std::optional<Tile> lay_shape(const DepthwiseRowsShape& shape, const Seen& seen) {
   const Gather& gather = seen.gather;
-  Tile out{.shape = shape, .vector = vector_of(seen)};
-  if (shape.p * shape.q * out.vector * all_plane_taps(gather) > most_products) return std::nullopt;
+  Tile out{.shape = shape, .vector = narrow_vector(seen)};
+  if (shape.p * shape.q * out.vector * all_plane_taps(gather) > narrow_products)
+    return std::nullopt;
   const std::int64_t vectors = gather.groups * gather.rows / out.vector;
   const std::int64_t fit = most_filter_bytes / filter_bytes(gather, out.vector);
-  out.lanes = even_lanes(vectors, std::clamp<std::int64_t>(fit, 1, most_lanes));
+  out.lanes = even_lanes(vectors, std::clamp<std::int64_t>(fit, 1, narrow_lanes));
   out.channel_tiles = ceil_div(vectors, out.lanes);
-  out.runs = runs_of(out.lanes);
+  out.runs = narrow_runs(out.lanes);
   out.shared_memory = filter_bytes(gather, out.lanes * out.vector);
   out.weights_kept = registers_of(out, gather, true) <= most_kept_registers;
-  const std::int64_t registers =
-      round_up(registers_of(out, gather, out.weights_kept), register_unit);
-  if (registers > most_registers) return std::nullopt;
-  // ptxas bounds registers as if blocks had multiples of four warps.
-  const std::int64_t threads = round_up(out.threads(), 128);
-  out.resident =
-      std::min({seen.device.registers_per_multiprocessor / (threads * registers),
-                seen.device.shared_memory_per_multiprocessor / (out.shared_memory + 1024),
-                std::int64_t{1024} / threads});
+  const std::int64_t registers = registers_of(out, gather, out.weights_kept);
+  if (registers > narrow_registers) return std::nullopt;
+  out.resident = narrow_resident(out.threads(), registers, out.shared_memory, seen.device);
   if (out.resident < 1) return std::nullopt;
   return out;
 }
@@ -133,21 +100,18 @@ std::vector<Tile> lay(const Seen& seen) {
 
 Refusal refusal(const Seen& seen) {
   const Gather& gather = seen.gather;
-  if (gather.channels != 1)
-    return cat(gather.channels, " input channels a group; this engine takes one");
-  if (auto refused = channel_vectors_refusal(seen.problem, gather, 1)) return refused;
-  if (!volume_refusal(gather) &&
-      fitting_vector(seen.problem, gather) == channel_vector(gather.type))
-    return "channels in multiples of 16 bytes, in two dimensions; this engine takes others";
-  if (const std::int64_t bytes = filter_bytes(gather, vector_of(seen)); bytes > most_filter_bytes)
+  if (auto refused = narrow_channels_refusal(seen)) return refused;
+  if (const std::int64_t bytes = filter_bytes(gather, narrow_vector(seen));
+      bytes > most_filter_bytes)
     return cat(gather.most_taps(), " taps take ", bytes,
                " bytes of shared memory; expected at most ", most_filter_bytes);
   return {};
 }
 
 Refusal why_no_tile(const Seen& seen) {
-  return cat(all_plane_taps(seen.gather), " taps in a plane of the filter for ", vector_of(seen),
-             " channels of a thread; expected at most ", most_products, " products, in registers");
+  return cat(all_plane_taps(seen.gather), " taps in a plane of the filter for ",
+             narrow_vector(seen), " channels of a thread; expected at most ", narrow_products,
+             " products, in registers");
 }
 
 TileCounts count(const Tile& tile, const Seen& seen) {
