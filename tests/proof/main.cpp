@@ -18,6 +18,7 @@
 #include "engines/method.hpp"
 #include "proof/problems.hpp"
 #include "proof/record.hpp"
+#include "proof/slow_layers.hpp"
 
 namespace {
 
@@ -26,7 +27,7 @@ using namespace kiln;
 struct Settings {
   std::string source = KILN_SOURCE;
   std::string chips = "sm_75,sm_80,sm_89,sm_90a,sm_100,sm_120";
-  std::string show;
+  std::string show, slow;
   int every = 1, threads = 0, random = 2000;
   bool engines = false, all_texts = false;
 };
@@ -122,6 +123,13 @@ int show(const Settings& settings) {
   return 0;
 }
 
+int compare_slow_layers(const Settings& settings) {
+  const std::vector<std::string> changes = proof::changes_of_slow_layers(
+      proof::slow_layers(proof::network_layers(settings.source)), settings.slow);
+  for (const std::string& change : changes) std::printf("%s\n", change.c_str());
+  return changes.empty() ? 0 : 1;
+}
+
 int run(std::vector<std::string> words) {
   Settings settings;
   cli::CommandLine line("proof", "Prints hashes of every choice, launch, workspace and text", "");
@@ -145,7 +153,10 @@ int run(std::vector<std::string> words) {
                    "With --engines: the kernels of all candidates, not of one");
   program.add_option("--show", settings.show,
                      "Print in full what a line of the output, or its beginning, is about");
+  program.add_option("--slow", settings.slow,
+                     "Compare the layers of networks that get a slow engine with those of a file");
   if (!line.parse(std::move(words))) return 0;
+  if (!settings.slow.empty()) return compare_slow_layers(settings);
   return settings.show.empty() ? print_all(settings) : show(settings);
 }
 

@@ -69,6 +69,16 @@ class Problems {
         add(place, cat("conv --dir ", pass, " ", flags[turns_++ % std::size(flags)], " ", line));
   }
 
+  // The convolutions of a list in every pass, in 16 bits and TF32 and both layouts.
+  void add_layers(const fs::path& path) {
+    for (const NumberedLine& line : problem_lines(cli::read_file(path.string())))
+      for (const char* pass : {"fwd", "dgrad", "wgrad"})
+        for (const char* type : {"--dt f16", "--math tf32"})
+          for (const char* layout : {"nhwc", "nchw"})
+            add(cat(path.string(), ":", line.number),
+                cat("conv --dir ", pass, " ", type, " --layout ", layout, " ", line.text));
+  }
+
   void add_list(const fs::path& path, const Owner& owner) {
     for (const NumberedLine& line : problem_lines(cli::read_file(path.string()))) {
       const std::string place = cat(path.string(), ":", line.number);
@@ -129,6 +139,17 @@ std::vector<Problem> all_problems(const std::string& source, std::uint64_t rando
     problems.add_table(path);
   for (std::uint64_t number = 0; number < random; ++number)
     problems.add(cat("random line ", number), random_line(number));
+  return problems.take();
+}
+
+std::vector<Problem> network_layers(const std::string& source) {
+  Problems problems;
+  const fs::path root(source);
+  for (const fs::path& path : files_below(root / "src" / "cli" / "bench" / "layers", ".txt"))
+    problems.add_layers(path);
+  problems.add_layers(root / "tests" / "proof" / "layers.txt");
+  for (const fs::path& path : files_below(root / "tests" / "bench", ".csv"))
+    problems.add_table(path);
   return problems.take();
 }
 

@@ -18,4 +18,8 @@ namespace proof {
 // which nobody says whose command it is.
 std::vector<kiln::Problem> all_problems(const std::string& source, std::uint64_t random);
 
+// The layers of networks alone: those of src/cli/bench/layers and of layers.txt, in every pass, in
+// 16 bits and TF32 and both layouts, and what the tables below tests/bench measured.
+std::vector<kiln::Problem> network_layers(const std::string& source);
+
 }  // namespace proof
