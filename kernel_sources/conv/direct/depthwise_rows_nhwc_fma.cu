@@ -199,7 +199,8 @@ device_inline void run_phase(const GatherParams& params, u32 block, u32 phase, c
 
 KILN_KERNEL(depthwise_rows_nhwc_fma, THREADS, MIN_BLOCKS, GatherParams, params) {
   compute_t* const filter = shared_array<compute_t, MOST_TAPS * BLOCK_CHANNELS>(0);
-  const u32 blocks = static_cast<u32>(params.tiles);  // blocks of a phase
-  const u32 phase = PHASES == 1 ? 0 : block_x() / blocks;
-  run_phase<0>(params, block_x() - phase * blocks, phase, filter);
+  // The phases of a tile are blocks beside each other: their pixels alternate in the output, and
+  // where channels end within a sector of memory, pixels of several phases share it. Written at
+  // different times, such sectors leave the L2 cache half filled.
+  run_phase<0>(params, block_x() / PHASES, block_x() % PHASES, filter);
 }
