@@ -58,6 +58,7 @@ KILN_SUCCEEDS(cuEventSynchronize)
 KILN_SUCCEEDS(cuEventElapsedTime)
 KILN_SUCCEEDS(cuEventElapsedTime_v2)
 KILN_SUCCEEDS(cuOccupancyMaxActiveClusters)
+KILN_SUCCEEDS(cuStreamIsCapturing)
 
 #define KILN_ANSWERS(name, type, value) \
   KILN_FAKE int name(type* out);        \

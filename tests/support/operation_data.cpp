@@ -91,14 +91,15 @@ void OperationData::fill_uniform(unsigned seed, double low, double high) {
     if (!tensor.operand.written || scalars.beta != 0) tensor.fill_uniform(seed++, low, high);
 }
 
-std::vector<reference::Expected> OperationData::expected_elements() const {
+std::vector<reference::Expected> OperationData::expected_elements(int number) const {
   std::vector<std::vector<std::byte>> memory;
   for (const HostTensor& tensor : tensors) memory.push_back(tensor.bytes());
   std::vector<const void*> operands;
   for (const auto& bytes : memory) operands.push_back(bytes.data());
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(result().operand.count()));
+  const HostTensor& of = number < 0 ? result() : tensors[static_cast<std::size_t>(number)];
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(of.operand.count()));
   for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
-  return reference::expect(problem, scalars, operands, indices);
+  return reference::expect(problem, scalars, operands, indices, 0, number);
 }
 
 HostTensor OperationData::values_of(const std::vector<reference::Expected>& elements,
@@ -113,8 +114,8 @@ HostTensor OperationData::values_of(const std::vector<reference::Expected>& elem
   return out;
 }
 
-std::string OperationData::fault(const HostTensor& got) const {
-  const std::vector<reference::Expected> elements = expected_elements();
+std::string OperationData::fault(const HostTensor& got, int number) const {
+  const std::vector<reference::Expected> elements = expected_elements(number);
   const auto format = reference::format_of(got.operand.type);
   HostTensor gaps = got;  // the gaps between elements, after these are replaced
   double worst = 1;

@@ -72,7 +72,8 @@ struct OperationData {
   void fill_integers(unsigned seed, int magnitude);
   void fill_uniform(unsigned seed, double low = -1, double high = 1);
 
-  std::vector<reference::Expected> expected_elements() const;
+  // Of the result with that number among the operands; -1: the last one.
+  std::vector<reference::Expected> expected_elements(int result = -1) const;
 
   // The expected result, rounded to its type, with unchanged gaps.
   HostTensor expected() const { return values_of(expected_elements(), nullptr); }
@@ -91,8 +92,8 @@ struct OperationData {
                        const HostTensor* got) const;
 
   // The worst error of `got` beyond the reference's bounds; "" if there is none. NaN and infinities
-  // have to match, and gaps between elements must be unchanged.
-  std::string fault(const HostTensor& got) const;
+  // have to match, and gaps between elements must be unchanged. `result` as above.
+  std::string fault(const HostTensor& got, int result = -1) const;
 };
 
 }  // namespace test

@@ -15,7 +15,7 @@
 //   CUDA driver, CUDA devices, host device, fiber stacks (device/), KILN_CACHE, kernel cache,
 //   bundles, tuning, kernel sources, recorded plans, compile limit,
 //   compile slots, loaded kernels, background threads (plan/), cuDNN settings, cuDNN callback,
-//   cuDNN plans, cuDNN library (cudnn/)
+//   cuDNN plans, cuDNN granted plans, cuDNN library (cudnn/)
 // A handle's plans, a plan's texts and a cuDNN object's twin have members of OwnPerProcess and
 // OwnOnce instead.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "api/checks.hpp"
 #include "core/error.hpp"
 #include "cudnn/library/settings.hpp"
 
@@ -60,6 +61,18 @@ kilnDataType_t kiln_type(cudnnDataType_t type, const char* argument) {
 
 kilnDataType_t kiln_compute_type(cudnnDataType_t type, const char* argument) {
   return kiln_type(type, argument) == KILN_DATA_DOUBLE ? KILN_DATA_DOUBLE : KILN_DATA_FLOAT;
+}
+
+double scalar(const void* value, cudnnDataType_t type, const char* name) {
+  api::check_pointer(value, name, "the address of a host value of the compute type");
+  return type == CUDNN_DATA_DOUBLE ? *static_cast<const double*>(value)
+                                   : *static_cast<const float*>(value);
+}
+
+const void* one_of(cudnnDataType_t type) {
+  static constexpr float in_float = 1;
+  static constexpr double in_double = 1;
+  return type == CUDNN_DATA_DOUBLE ? static_cast<const void*>(&in_double) : &in_float;
 }
 
 void check_format(cudnnTensorFormat_t format) {

@@ -22,6 +22,13 @@ kilnDataType_t kiln_type(cudnnDataType_t type, const char* argument);
 // The type of sums, alpha and beta. HALF and BFLOAT16 become FLOAT.
 kilnDataType_t kiln_compute_type(cudnnDataType_t type, const char* argument);
 
+// Reads a host value of that type: a double for tensors of DOUBLE, else a float. Throws BAD_PARAM
+// for null.
+double scalar(const void* value, cudnnDataType_t type, const char* name);
+
+// The address of a 1 in that type.
+const void* one_of(cudnnDataType_t type);
+
 // NCHW or NHWC; NCHW_VECT_C is NOT_SUPPORTED.
 kilnTensorFormat_t kiln_format(cudnnTensorFormat_t format, const char* argument);
 void check_format(cudnnTensorFormat_t format);

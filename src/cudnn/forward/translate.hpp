@@ -4,6 +4,7 @@
 
 #include <cudnn.h>
 
+#include <initializer_list>
 #include <type_traits>
 
 #include "api/checks.hpp"
@@ -94,6 +95,25 @@ cudnnStatus_t serve(Function<Parameters...> function, Body&& body,
     return remember_exception(function.name).status;
   }
   return forward(function, arguments...);
+}
+
+// The same for a function that sets the tensor descriptors `written`: those that the real library
+// has set are read back.
+template <class... Parameters, class Body>
+cudnnStatus_t serve_writing(std::initializer_list<cudnnTensorDescriptor_t> written,
+                            Function<Parameters...> function, Body&& body,
+                            std::type_identity_t<Parameters>... arguments) noexcept {
+  bool by_kiln = false;
+  const auto noting = [&] {
+    body();
+    by_kiln = true;
+  };
+  const cudnnStatus_t status = serve(function, noting, arguments...);
+  if (by_kiln || status != CUDNN_STATUS_SUCCESS) return status;
+  const auto read = [&] {
+    for (cudnnTensorDescriptor_t descriptor : written) read_back(descriptor);
+  };
+  return guarded(read, function.name);
 }
 
 }  // namespace kiln::cudnn

@@ -3,9 +3,15 @@
 
 #include <cudnn.h>
 
+#include <memory>
+
 #include "api/checks.hpp"
 #include "cudnn/forward/twin.hpp"
 #include "kiln/base.hpp"
+
+namespace kiln::cudnn {
+class Scratch;
+}
 
 struct cudnnContext {
   static constexpr auto kind = "a handle", creator = "cudnnCreate";
@@ -19,6 +25,7 @@ struct cudnnContext {
   const int ordinal;
   void* stream = nullptr;
   kiln::cudnn::Twin<cudnnHandle_t> twin;
+  std::shared_ptr<kiln::cudnn::Scratch> scratch;  // made when first needed: scratch_of()
 };
 
 namespace kiln::cudnn {

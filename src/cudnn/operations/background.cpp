@@ -1,19 +1,18 @@
 #include "cudnn/operations/background.hpp"
 
 #include <atomic>
-#include <memory>
 #include <mutex>
-#include <unordered_map>
 
 #include "core/log/log.hpp"
 #include "core/process/per_process.hpp"
 #include "core/text.hpp"
 #include "cudnn/library/status.hpp"
+#include "cudnn/operations/plan_table.hpp"
 
 namespace kiln::cudnn {
 namespace {
 
-// The plan of a problem. It is never destroyed, because one of its kernels may be running.
+// The plan of a problem.
 class Entry {
  public:
   // The plan, ready for execution by its own kernel or by its stand-in.
@@ -59,24 +58,12 @@ class Entry {
   bool started_ = false, executable_ = false;
 };
 
-using Table = std::unordered_map<std::string, std::unique_ptr<Entry>>;
-
-// The entry of a key, made if there is none; null if the table is full.
-Entry* find_or_add(const std::string& key) {
-  constexpr std::size_t capacity = 4096;
-  static constinit PerProcess<Table> table("cuDNN plans");
-  const auto entries = table.lock();
-  if (const auto found = entries->find(key); found != entries->end()) return found->second.get();
-  if (entries->size() >= capacity) return nullptr;
-  return entries->emplace(key, std::make_unique<Entry>()).first->second.get();
-}
-
 }  // namespace
 
-// The number of plans is bounded, because they are never destroyed. Problems beyond the bound wait
-// for their kernels, in Kiln's cache of plans.
+// Problems beyond the table's bound wait for their kernels, in Kiln's cache of plans.
 void run_in_background(const ConvolutionCall& call) {
-  Entry* const entry = find_or_add(key_of(call));
+  static constinit PerProcess<PlanTable<Entry>> table("cuDNN plans");
+  Entry* const entry = table.lock()->find_or_add(key_of(call));
   if (entry == nullptr) return run_at_once(call);
   execute_plan(entry->plan_for(call), call);
 }

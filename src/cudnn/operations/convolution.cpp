@@ -1,5 +1,6 @@
 // Convolution in all passes. A workspace that the caller passes is not touched, and every algorithm
 // gives Kiln's own choice.
+#include "cudnn/descriptors/types.hpp"
 #include "cudnn/forward/translate.hpp"
 #include "cudnn/library/status.hpp"
 #include "cudnn/operations/algorithm.hpp"
@@ -42,11 +43,9 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
       Function(cudnnConvolutionBiasActivationForward),
       [&] {
         check_algorithm(algo);
-        kiln::api::check_pointer(alpha2, "alpha2", "the address of a host value");
         // A program without a residual passes y as z, with the factor 0.
-        const bool in_double = kiln::cudnn::shape_of(yDesc, "yDesc").type == CUDNN_DATA_DOUBLE;
-        const bool has_z = in_double ? *static_cast<const double*>(alpha2) != 0
-                                     : *static_cast<const float*>(alpha2) != 0;
+        const bool has_z =
+            kiln::cudnn::scalar(alpha2, kiln::cudnn::shape_of(yDesc, "yDesc").type, "alpha2") != 0;
         if (has_z) kiln::api::check_pointer(z, "z", "the address of a tensor, or an alpha2 of 0");
         static constexpr double zero = 0;  // its bytes are also a float's 0
         kiln::cudnn::ConvolutionCall call =

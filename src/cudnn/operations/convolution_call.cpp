@@ -6,6 +6,7 @@
 #include "cudnn/library/settings.hpp"
 #include "cudnn/library/status.hpp"
 #include "cudnn/operations/background.hpp"
+#include "cudnn/operations/plan_table.hpp"
 
 namespace kiln::cudnn {
 namespace {
@@ -47,10 +48,6 @@ struct Objects {
   }
 };
 
-template <class Fields>
-void append(std::string& key, const Fields& fields) {
-  key.append(reinterpret_cast<const char*>(&fields), sizeof fields);
-}
 static_assert(sizeof(Shape) == 2 * CUDNN_DIM_MAX * 8 + 4 * 4, "no padding");
 static_assert(sizeof(ConvolutionFields) == 3 * most_spatial * 4 + 6 * 4, "no padding");
 static_assert(sizeof(ActivationFields) == 2 * 8 + 4 * 4, "no padding");

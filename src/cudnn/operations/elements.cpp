@@ -23,20 +23,6 @@ namespace {
 
 kilnHandle_t kiln_handle(cudnnHandle_t handle) { return context_of(handle).handle.get(); }
 
-// Reads a host scalar, which is a double for tensors of DOUBLE and else a float.
-double scalar(const void* value, cudnnDataType_t type, const char* name) {
-  check_pointer(value, name, "the address of a host value of the compute type");
-  return type == CUDNN_DATA_DOUBLE ? *static_cast<const double*>(value)
-                                   : *static_cast<const float*>(value);
-}
-
-// The address of a 1 in that type.
-const void* one_of(cudnnDataType_t type) {
-  static constexpr float in_float = 1;
-  static constexpr double in_double = 1;
-  return type == CUDNN_DATA_DOUBLE ? static_cast<const void*>(&in_double) : &in_float;
-}
-
 float float_of_half(std::uint16_t bits) {
   constexpr int sign_shift = 15, exponent_shift = 10, exponent_mask = 0x1f, fraction_mask = 0x3ff;
   const int exponent = bits >> exponent_shift & exponent_mask;
@@ -69,9 +55,9 @@ void run_of_one_operand(cudnnHandle_t handle, cudnnOpTensorOp_t op, const void* 
                         cudnnTensorDescriptor_t a_desc, const void* a, const void* beta,
                         cudnnTensorDescriptor_t c_desc, void* c) {
   const cudnnDataType_t type = shape_of(c_desc, "cDesc").type;
-  const double factor = scalar(alpha1, type, "alpha1");
+  const double factor = kiln::cudnn::scalar(alpha1, type, "alpha1");
   const kiln::cudnn::KilnActivation activation;
-  const void* alpha = one_of(type);
+  const void* alpha = kiln::cudnn::one_of(type);
   const double root = std::sqrt(factor);
   const auto root_in_float = static_cast<float>(root);
   if (op == CUDNN_OP_TENSOR_NOT) {

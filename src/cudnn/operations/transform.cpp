@@ -16,6 +16,7 @@ using kiln::cudnn::kiln_of;
 using kiln::cudnn::KilnTensor;
 using kiln::cudnn::must;
 using kiln::cudnn::serve;
+using kiln::cudnn::serve_writing;
 using kiln::cudnn::Shape;
 using kiln::cudnn::shape_of;
 using kiln::cudnn::TransformFields;
@@ -100,8 +101,7 @@ void transform(cudnnHandle_t handle, const TransformFields& f, const void* alpha
     return;
   }
   const bool in_double = dest.type == CUDNN_DATA_DOUBLE || source.type == CUDNN_DATA_DOUBLE;
-  kiln::api::check_pointer(beta, "beta", "the address of a host value");
-  if (in_double ? *static_cast<const double*>(beta) != 0 : *static_cast<const float*>(beta) != 0)
+  if (kiln::cudnn::scalar(beta, in_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, "beta") != 0)
     kiln::fail(KILN_STATUS_NOT_SUPPORTED, "beta is not 0; expected 0 of a transform that pads");
   check_operands(alpha, source, source_data, dest, dest_data);
   static constexpr double zero = 0;  // its bytes are also a float's 0
@@ -132,9 +132,8 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha,
 cudnnStatus_t cudnnInitTransformDest(cudnnTensorTransformDescriptor_t transformDesc,
                                      cudnnTensorDescriptor_t srcDesc,
                                      cudnnTensorDescriptor_t destDesc, size_t* destSizeInBytes) {
-  bool by_kiln = false;
-  const cudnnStatus_t status = serve(
-      Function(cudnnInitTransformDest),
+  return serve_writing(
+      {destDesc}, Function(cudnnInitTransformDest),
       [&] {
         const TransformFields& f = kiln::cudnn::fields_of(transformDesc);
         const Shape& source = shape_of(srcDesc, "srcDesc");
@@ -150,11 +149,8 @@ cudnnStatus_t cudnnInitTransformDest(cudnnTensorTransformDescriptor_t transformD
         const std::size_t bytes = destSizeInBytes != nullptr ? size_in_bytes(shape) : 0;
         set(dest, shape);
         if (destSizeInBytes != nullptr) *destSizeInBytes = bytes;
-        by_kiln = true;
       },
       transformDesc, srcDesc, destDesc, destSizeInBytes);
-  if (by_kiln || status != CUDNN_STATUS_SUCCESS) return status;
-  return kiln::cudnn::guarded([&] { kiln::cudnn::read_back(destDesc); });
 }
 
 cudnnStatus_t cudnnTransformTensorEx(cudnnHandle_t handle,

@@ -19,7 +19,7 @@ namespace kiln::cuda {
   X(cuFuncGetAttribute) X(cuLaunchKernel) X(cuLaunchKernelEx) X(cuMemAlloc) X(cuMemFree)           \
   X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoDAsync) X(cuMemsetD8) X(cuStreamSynchronize)        \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)  \
-  X(cuThreadExchangeStreamCaptureMode) X(cuOccupancyMaxActiveClusters)
+  X(cuThreadExchangeStreamCaptureMode) X(cuStreamIsCapturing) X(cuOccupancyMaxActiveClusters)
 // Functions that drivers before 12.0 do not have; they are null then.
 #define KILN_NEWER_DRIVER_FUNCTIONS(X)                                                             \
   X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) X(cuTensorMapReplaceAddress)

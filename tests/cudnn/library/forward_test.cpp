@@ -60,12 +60,13 @@ struct Said {
 };
 
 BOOST_AUTO_TEST_CASE(what_the_other_library_sets_is_read_back) {
-  const Tensor x({2, 3, 4, 5}, CUDNN_TENSOR_NHWC), derived;
+  const Tensor x({2, 3, 4, 5}, CUDNN_TENSOR_NHWC, CUDNN_DATA_INT8), derived;
   KILN_OK(cudnnDeriveBNTensorDescriptor(derived, x, CUDNN_BATCHNORM_SPATIAL));
   const Said said(derived);
   BOOST_TEST(said.rank == 4);
   BOOST_TEST(said.dims[1] == 3);
   BOOST_TEST(said.dims[2] == 1);
+  BOOST_TEST(said.type == CUDNN_DATA_INT8);  // as the stand-in has it
   // What it only reads is not: it would give strides of its own.
   BOOST_TEST(Said(x).strides[1] == 1);
   BOOST_TEST(Said(x).strides[3] == 3);

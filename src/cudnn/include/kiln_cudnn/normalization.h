@@ -1,5 +1,6 @@
-/* Normalization. Every function refuses, unless KILN_CUDNN_FORWARD names a library that takes it.
- */
+/* Normalization. Batch normalization is served by Kiln, in both families of functions; the
+ * functions of local response and divisive normalization refuse, unless KILN_CUDNN_FORWARD names a
+ * library that takes them. */
 #ifndef KILN_CUDNN_NORMALIZATION_H
 #define KILN_CUDNN_NORMALIZATION_H
 
@@ -119,7 +120,7 @@ cudnnStatus_t CUDNNWINAPI cudnnBatchNormalizationBackwardEx(
     cudnnActivationDescriptor_t activationDesc, void* workSpace, size_t workSpaceSizeInBytes,
     void* reserveSpace, size_t reserveSpaceSizeInBytes);
 
-/* ---- normalization of version 8 ------------------------------------------------------------ */
+/* ---- batch normalization, as version 8 names it -------------------------------------------- */
 
 typedef enum { CUDNN_NORM_PER_ACTIVATION = 0, CUDNN_NORM_PER_CHANNEL = 1 } cudnnNormMode_t;
 
