@@ -52,4 +52,39 @@ BOOST_AUTO_TEST_CASE(each_with_its_handle) {
   for (const std::string& fault : faults) BOOST_TEST(fault == "");
 }
 
+// Handles share the plans of batch normalization with workspace.
+BOOST_AUTO_TEST_CASE(normalization_with_workspace) {
+  const TensorDesc x, numbers;
+  succeeds(cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 2, 4, 3, 5));
+  succeeds(cudnnDeriveBNTensorDescriptor(numbers, x, CUDNN_BATCHNORM_SPATIAL));
+  const Buffer<float> x_data(std::vector<float>(120, 2)), row(std::vector<float>(4, 3));
+  constexpr std::size_t count = 4;
+  std::vector<std::string> faults(count);
+  std::vector<std::thread> running;
+  for (std::size_t i = 0; i < count; ++i)
+    running.emplace_back([&, i] {
+      cudnnHandle_t handle = nullptr;
+      cudnnCreate(&handle);
+      const float one = 1, zero = 0;
+      std::size_t bytes = 0;
+      const auto mode = CUDNN_BATCHNORM_SPATIAL;
+      const auto ops = CUDNN_BATCHNORM_OPS_BN;
+      if (cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+              handle, mode, ops, x, nullptr, x, numbers, nullptr, &bytes) != CUDNN_STATUS_SUCCESS)
+        faults[i] = last_sentence();
+      const Buffer<float> y_data(std::vector<float>(120, -1));
+      const Buffer<unsigned char> workspace{std::vector<unsigned char>(bytes)};
+      for (int time = 0; time < 20; ++time)  // saves no statistics: they are in the workspace
+        if (cudnnBatchNormalizationForwardTrainingEx(
+                handle, mode, ops, &one, &zero, x, x_data.data(), nullptr, nullptr, x,
+                y_data.data(), numbers, row.data(), row.data(), 1, nullptr, nullptr, 1e-5, nullptr,
+                nullptr, nullptr, workspace.data(), bytes, nullptr, 0) != CUDNN_STATUS_SUCCESS)
+          faults[i] = last_sentence();
+      if (y_data.read()[6] != 3) faults[i] += "a wrong result";
+      cudnnDestroy(handle);
+    });
+  for (std::thread& each : running) each.join();
+  for (const std::string& fault : faults) BOOST_TEST(fault == "");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
