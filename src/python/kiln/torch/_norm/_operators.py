@@ -97,6 +97,20 @@ def _fake_link_backward(dz: Any, y: Tensor, *rest: Any) -> Tuple[Any, ...]:
 # ---- gradients -------------------------------------------------------------------------------------------------------
 
 
+def saved(ctx: Any) -> Any:
+    """What was saved for the gradient, with words of Kiln's where it was written to since."""
+    try:
+        return ctx.saved_tensors
+    except RuntimeError as error:
+        if "modified by an inplace operation" not in str(error):
+            raise
+        raise RuntimeError(
+            f"{error} A normalization of Kiln's with an addition and an activation needs the tensor that was added, as "
+            "PyTorch's own addition does not. If that one was written to, write to a copy of it or, if "
+            "kiln.torch.fuse_training() made the call, unfuse() the module."
+        ) from None
+
+
 def _save_convolution(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
     x, weight, bias, *ctx.geometry = inputs
     ctx.set_materialize_grads(False)
@@ -133,7 +147,7 @@ def _save_normalize(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
 
 
 def _gradients_of_normalize(ctx: Any, dy: Tensor) -> Tuple[Any, ...]:
-    x, mean, invstd, weight, bias, residual = ctx.saved_tensors
+    x, mean, invstd, weight, bias, residual = saved(ctx)
     wants = ctx.needs_input_grad
     linear = ctx.activation == IDENTITY
     # With create_graph=True the gradient is differentiated, too.

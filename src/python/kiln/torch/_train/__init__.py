@@ -3,6 +3,7 @@
 | file | what it is |
 |---|---|
 | _blocks | finds blocks in a model's graph |
+| _writes | whether a tensor may change after a block has kept it |
 | _run | computes a block |
 | _function | blocks as nodes of autograd's graph |
 | _pools | pooling between them |

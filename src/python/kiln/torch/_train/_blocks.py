@@ -7,12 +7,11 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from torch import fx, nn
 
-from .._fuse._activations import Found, activation_of
-from .._fuse._chains import addition_of, is_fusible, operand_of
-from .._fuse._norms import activation_inside, dimensions_of_norm
-from .._fuse._safety import can_move, writes_nothing
+from .._fuse._chains import Found, activation_of, addition_of, is_fusible, operand_of
+from .._fuse._safety import can_move
 from .._fuse._tracing import is_plain
-from ._run import CONVOLUTIONS, count_batches, run_block, run_linked
+from ._run import CONVOLUTIONS, NORMS, count_batches, run_block, run_linked
+from ._writes import changes_later
 
 
 class Block(NamedTuple):
@@ -69,6 +68,8 @@ def _block_of(norm: fx.Node, traced: fx.GraphModule) -> Block:
         if addition is not None:
             longer = block._replace(residual=addition[0], addition=addition[1], nodes=nodes)
         elif operand_of(node) is last and activation_of(node, traced) is not None:
+            if block.residual is not None and changes_later(block.residual, node, traced):
+                break  # the gradient of an activation needs what was added
             longer = block._replace(activation=activation_of(node, traced), nodes=nodes)
         else:
             break
@@ -94,21 +95,11 @@ def _replace(traced: fx.GraphModule, block: Block) -> fx.Node:
     return call
 
 
-def _stays(call: fx.Node, reader: fx.Node, traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> bool:
-    """Whether the block's residual is the same where ``reader`` keeps it for the gradient."""
-    node = call.next
-    while node is not reader:
-        block = blocks.get(node)
-        if not (writes_nothing(node, traced) if block is None else block.addition != "into residual"):
-            return False
-        node = node.next
-    return True
-
-
 def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
     """Links blocks whose result's first reader is the next block's convolution, which then takes the gradient of the
     normalization, and of whatever else reads the result. blocks: by their calls."""
     place = {node: i for i, node in enumerate(traced.graph.nodes)}
+    changing = {call for call in blocks if call.args[3] and changes_later(call.args[3], call, traced)}
     results = {}  # of linked blocks: the node that has the result
     for call in [node for node in traced.graph.nodes if node in blocks]:
         result = results.get(call, call)
@@ -117,7 +108,7 @@ def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
             continue
         if reader.args[2] is not result or reader in results:
             continue
-        if blocks[call].residual is not None and not _stays(call, reader, traced, blocks):
+        if call in changing:
             continue
         reader.target = run_linked
         with traced.graph.inserting_after(reader):

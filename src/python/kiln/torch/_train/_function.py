@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 
 from .._norm import _composed
-from .._norm._operators import IDENTITY
+from .._norm._operators import IDENTITY, saved
 
 Tensor = torch.Tensor
 ops = torch.ops.kiln
@@ -83,7 +83,7 @@ class Block(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, dz: Tensor) -> Tuple[Any, ...]:  # type: ignore[override]
-        x, weight, bias, y, mean, invstd, norm_weight, norm_bias, residual = ctx.saved_tensors
+        x, weight, bias, y, mean, invstd, norm_weight, norm_bias, residual = saved(ctx)
         wants = ctx.needs_input_grad
         linear = ctx.activation == IDENTITY
         mask, sizes = list(wants[:3]), None if bias is None else list(bias.shape)
@@ -153,7 +153,7 @@ class Link(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, dmade: Any, *others: Any) -> Tuple[Any, ...]:  # type: ignore[override]
-        y, mean, invstd, norm_weight, norm_bias, residual, x, weight, bias = ctx.saved_tensors
+        y, mean, invstd, norm_weight, norm_bias, residual, x, weight, bias = saved(ctx)
         dx, wants = others[-1], ctx.needs_input_grad
         of_norm, of_convolution = (None,) * 4, (None, None)
         numbers = (y, mean, invstd, norm_weight, norm_bias, residual)
@@ -192,7 +192,7 @@ class Last(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dz: Tensor) -> Tuple[Any, ...]:  # type: ignore[override]
         wants = ctx.needs_input_grad
-        dy, dresidual, dweight, dbias = _gradients_of_norm(ctx, dz, *ctx.saved_tensors, wants[3])
+        dy, dresidual, dweight, dbias = _gradients_of_norm(ctx, dz, *saved(ctx), wants[3])
         return (*(g if want else None for g, want in zip((dy, dweight, dbias, dresidual), wants)), None)
 
 
