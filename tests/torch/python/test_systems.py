@@ -198,11 +198,18 @@ class Processes(unittest.TestCase):
                 sums = [batch.unique().item() for batch in loader]
             self.assertEqual(sums, [18.0 * index for index in range(8)])
 
-    @full_only
-    def test_two_processes_of_ddp(self):
-        script = os.path.join(os.path.dirname(__file__), "ddp_gloo.py")
+    def check_two_processes(self, name):
+        script = os.path.join(os.path.dirname(__file__), name)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # where no wheel is installed
         subprocess.run([sys.executable, script], check=True, timeout=300, env=environment)
+
+    @full_only
+    def test_two_processes_of_ddp(self):
+        self.check_two_processes("ddp_gloo.py")
+
+    @full_only
+    def test_two_processes_train_a_fused_model(self):
+        self.check_two_processes("fused_gloo.py")
 
 
 if __name__ == "__main__":

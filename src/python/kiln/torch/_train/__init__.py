@@ -5,6 +5,7 @@
 | _blocks | finds blocks in a model's graph |
 | _writes | whether a tensor may change after a block has kept it |
 | _run | computes a block |
+| _synchronized | normalization by the statistics of several processes |
 | _function | blocks as nodes of autograd's graph |
 | _pools | pooling between them |
 | _gates | squeeze-and-excitation between them |

@@ -46,7 +46,7 @@ def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.No
         return None
     conv = traced.get_submodule(str(node.target))
     spatial = CONVOLUTIONS.get(type(conv))
-    fits = spatial is not None and spatial == dimensions_of_norm(traced.get_submodule(str(norm.target)))
+    fits = spatial is not None and NORMS[type(traced.get_submodule(str(norm.target)))] in (spatial, None)
     return node if fits and not isinstance(conv.padding, str) and can_move([node, norm], traced) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Dict, Optional, Sequence, Tuple, Type
 
 import torch
@@ -11,10 +12,15 @@ from torch import nn
 from .. import _activations, _operators, _transforms
 from .._functions import _autocast_type, _is_lowered
 from .._norm._functions import _is_served, normalized
+from .._norm._operators import IDENTITY
 from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on
+from ._synchronized import is_synchronized, synchronize
 
 Tensor = torch.Tensor
 CONVOLUTIONS: Dict[Type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3d: 3}  # dimensions of space
+NORMS: Dict[Type[nn.Module], Optional[int]] = {  # None: any
+    nn.BatchNorm1d: 1, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3, nn.SyncBatchNorm: None,
+}
 
 
 def _lower(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
@@ -75,9 +81,8 @@ def _statistics(norm: Any) -> Tuple[Any, Any]:
     return norm._buffers["running_mean"], norm._buffers["running_var"]
 
 
-def _by_pytorch(y: Tensor, norm: Any, statistics: Any, own: bool, momentum: float, residual: Any, addition: str,
-                found: _activations.Activation, coefficient: float) -> Tensor:
-    y = F.batch_norm(y, *statistics, norm.weight, norm.bias, own, momentum, norm.eps)
+def _finished(y: Tensor, residual: Any, addition: str, found: _activations.Activation, coefficient: float) -> Tensor:
+    """What follows a norm, by PyTorch."""
     if residual is not None:
         if addition == "into result":
             y += residual
@@ -89,19 +94,22 @@ def _by_pytorch(y: Tensor, norm: Any, statistics: Any, own: bool, momentum: floa
     return found.apply(y, coefficient)
 
 
+def _can_be_added(residual: Any, y: Tensor, sizes: Optional[Tuple[int, ...]] = None) -> bool:
+    """Whether a kernel adds the residual to a tensor of y's type and device and, unless others are given, sizes."""
+    if not isinstance(residual, torch.Tensor):
+        return residual is None
+    return residual.dtype == y.dtype and residual.device == y.device and residual.shape == (sizes or y.shape)
+
+
 def _is_one_norm(norm: Any, y: Tensor, residual: Any, sizes: Optional[Tuple[int, ...]] = None) -> bool:
     """Whether one call serves a norm, by the statistics of its operand, and what follows. y: the operand or, of other
     sizes, a tensor of its type on its device."""
     parameters = norm._parameters
-    if torch.compiler.is_compiling() or y.shape[0] < 2 or _transforms.active():
-        return False
-    if not isinstance(residual, (torch.Tensor, type(None))):
+    if torch.compiler.is_compiling() or y.shape[0] < 2 or _transforms.active() or is_synchronized(norm):
         return False
     if not _is_served(y, parameters["weight"], parameters["bias"], None, *_statistics(norm)):
         return False
-    if residual is None:
-        return True
-    return residual.dtype == y.dtype and residual.device == y.device and residual.shape == (sizes or y.shape)
+    return _can_be_added(residual, y, sizes)
 
 
 def _is_one_call(conv: Any, norm: Any, x: Tensor, residual: Any) -> bool:
@@ -161,10 +169,16 @@ def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, act
         y = conv(x)
     norm._check_input_dim(y)
     momentum, statistics = _momentum(norm, counted), _statistics(norm)
-    tensor = residual is None or isinstance(residual, torch.Tensor)
-    served = tensor and _is_served(y, norm.weight, norm.bias, residual, *statistics) and not _transforms.active()
-    if not served:
-        return _by_pytorch(y, norm, statistics, own, momentum, residual, addition, found, follows.coefficient)
+    fits = _can_be_added(residual, y)
+    if is_synchronized(norm):
+        _operators.register()
+        run = functools.partial(synchronize, norm, y, moments, statistics, momentum)
+        if fits:
+            return run(residual, found.number, follows.coefficient)
+        return _finished(run(None, IDENTITY, 0.0), residual, addition, found, follows.coefficient)
+    if not fits or not _is_served(y, norm.weight, norm.bias, None, *statistics) or _transforms.active():
+        y = F.batch_norm(y, *statistics, norm.weight, norm.bias, own, momentum, norm.eps)
+        return _finished(y, residual, addition, found, follows.coefficient)
     if own:
         F._verify_batch_size(y.size())
     _operators.register()
