@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from support import FULL, assert_close, full_only
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 import kiln.torch
@@ -156,7 +157,34 @@ class FuseTraining(unittest.TestCase):
             def forward(self, x):
                 return self.norm(self.layer1(x)) * (1 if random.random() > 2 else 2)
 
-        for model, text in ((Decides, "torch.fx cannot trace it"), (Keeps, "Keeps sets kept"), (Draws, "draws random")):
+        class Passes(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.round()
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+        class Rounds(Net):
+            def forward(self, x):
+                return Passes.apply(self.norm(self.layer1(x))).sum() + self.layer2(x[:, :1].expand(-1, 4, -1, -1)).sum()
+
+        class Stops(Net):
+            def forward(self, x):
+                with torch.no_grad():
+                    x = self.layer1(x)
+                return self.norm(x)
+
+        class Widens(Net):
+            def forward(self, x):
+                with torch.autocast("cpu", enabled=False):
+                    return self.norm(self.layer1(x))
+
+        for model, text in (
+            (Decides, "torch.fx cannot trace it"), (Keeps, "Keeps sets kept"), (Draws, "draws random"),
+            (Rounds, "an autograd function"), (Stops, "forward enters no_grad"), (Widens, "forward enters autocast"),
+        ):
             fused, own = model().double(), model().double()
             own.load_state_dict(fused.state_dict())
             blocks = kiln.torch.fused_blocks(kiln.torch.fuse_training(fused))
@@ -164,6 +192,27 @@ class FuseTraining(unittest.TestCase):
             self.assertEqual(blocks.fused, 5)  # those of the two layers
             self.assertIn(text, next(row["why"] for row in blocks.rows if row["norm"] == "norm"))
             self.same(fused, own, torch.randn(2, 3, 3, 2, dtype=torch.float64))
+
+    def test_checkpoints(self):
+        """What is computed again is not counted again, unlike with PyTorch's modules."""
+        for reentrant in (False, True):
+            class Checkpoints(nn.Module):
+                def __init__(self, inner):
+                    super().__init__()
+                    self.inner = inner
+
+                def forward(self, x):
+                    return checkpoint(self.inner, x, use_reentrant=reentrant)
+
+            own = pair()[1]
+            fused = kiln.torch.fuse_training(Checkpoints(copy.deepcopy(own)))
+            self.assertEqual(kiln.torch.fused_blocks(fused).fused, 6)  # of the inner module
+            self.assertIs(type(fused), Checkpoints)  # whose graph would not have the checkpoint
+            for model in (fused, own):
+                model(torch.ones(3, 3, 3, 2, dtype=torch.float64).cumsum(0).requires_grad_()).square().sum().backward()
+            for got, want in zip((*fused.parameters(), *fused.buffers()), (*own.parameters(), *own.buffers())):
+                got, want = (t if t.grad is None else t.grad for t in (got, want))
+                self.assertLess((got.double() - want.double()).abs().max().item(), 1e-9)
 
     def test_gradients_of_gradients(self):
         fused, own, x = pair()

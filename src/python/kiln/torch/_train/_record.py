@@ -6,7 +6,10 @@ import contextlib
 import inspect
 import random
 import sys
+import threading
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Type
+from unittest import mock
 
 import torch
 from torch import fx, nn
@@ -132,15 +135,64 @@ def _watched(root: nn.Module) -> Iterator[None]:
         raise Refused("forward draws random numbers from which it decides what to compute")
 
 
+_MODES = (torch.autocast, torch.no_grad, torch.enable_grad, torch.inference_mode, torch.autograd.graph.saved_tensors_hooks)
+
+
+@contextlib.contextmanager
+def _modes() -> Iterator[List[str]]:
+    """The names of the modes that this thread is in, of those that it enters within."""
+    now: List[str] = []
+    thread = threading.get_ident()
+
+    def watched(mode: Any) -> Dict[str, Any]:
+        enter, leave = mode.__enter__, mode.__exit__
+
+        def entering(self: Any) -> Any:
+            if threading.get_ident() == thread:
+                now.append(mode.__name__)
+            return enter(self)
+
+        def leaving(self: Any, *error: Any) -> Any:
+            if threading.get_ident() == thread and now:
+                now.pop()
+            return leave(self, *error)
+
+        return {"__enter__": entering, "__exit__": leaving}
+
+    with contextlib.ExitStack() as stack:
+        for mode in _MODES:
+            stack.enter_context(mock.patch.multiple(mode, **watched(mode)))
+        yield now
+
+
+class _Tracer(Tracer):
+    """Refuses what is computed in a mode, which no graph records: autocast, no_grad, gradient checkpointing, and the
+    forward of an autograd function. Requires that gradients are on."""
+
+    def __init__(self, modes: List[str]) -> None:
+        super().__init__()
+        self._now = modes
+
+    def create_node(self, *arguments: Any, **more: Any) -> fx.Node:
+        if "saved_tensors_hooks" in self._now:
+            raise Refused("forward uses gradient checkpointing, or hooks of saved tensors")
+        if self._now:
+            raise Refused(f"forward enters {self._now[-1]}")
+        if not torch.is_grad_enabled():
+            raise Refused("forward calls an autograd function, or turns gradients off")
+        return super().create_node(*arguments, **more)
+
+
 def record(root: nn.Module) -> fx.GraphModule:
     """The graph of ``_recorded`` of the module's class. Raises Refused, or what torch.fx or the function raise."""
     if parametrize.is_parametrized(root):
         raise Refused("the module has parametrizations")
     if getattr(type(root), "_recorded", None) is None:
         raise Refused("forward takes any number of arguments, or none without a default")
-    tracer = Tracer()
-    tracer.traced_func_name = "_recorded"
-    with _watched(root):
+    with torch.enable_grad(), warnings.catch_warnings(), _modes() as modes, _watched(root):
+        warnings.simplefilter("ignore")  # they are of calls without a tensor
+        tracer = _Tracer(modes)
+        tracer.traced_func_name = "_recorded"
         graph = tracer.trace(root)
     return fx.GraphModule(root, graph, type(root).__name__)
 

@@ -53,8 +53,18 @@ def _geometry(conv: Any) -> Tuple[Any, ...]:
     return conv.stride, conv.padding, conv.dilation, False, conv.output_padding, conv.groups
 
 
+def _is_computed_again() -> bool:
+    """Whether the call is one within the computation of gradients: gradient checkpointing."""
+    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
+
+
+def _tracks(norm: Any) -> bool:
+    """Whether the batch goes into the norm's running statistics."""
+    return norm.training and norm.track_running_stats and not _is_computed_again()
+
+
 def _count_of_batches(norm: Any) -> Optional[Tensor]:
-    return norm._buffers["num_batches_tracked"] if norm.training and norm.track_running_stats else None
+    return norm._buffers["num_batches_tracked"] if _tracks(norm) else None
 
 
 def count_batches(norms: Sequence[Any]) -> None:
@@ -76,7 +86,7 @@ def _momentum(norm: Any, counted: bool) -> float:
 
 def _statistics(norm: Any) -> Tuple[Any, Any]:
     """Running mean and variance; None where the norm does not ask for them."""
-    if norm.training and not norm.track_running_stats:
+    if norm.training and not _tracks(norm):
         return None, None
     return norm._buffers["running_mean"], norm._buffers["running_var"]
 
