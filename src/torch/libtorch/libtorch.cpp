@@ -38,6 +38,7 @@ std::string load() {
     find(cuda, "aoti_torch_cuda_convolution", functions.native_cuda.forward);
     find(cuda, "aoti_torch_cuda_convolution_backward", functions.native_cuda.backward);
   }
+  find(library, "aoti_torch_warn", functions.aoti_torch_warn);
   find(library, "aoti_torch_cpu_convolution", functions.native_cpu.forward);
   find(library, "aoti_torch_cpu_convolution_backward", functions.native_cpu.backward);
   functions.float32 = functions.aoti_torch_dtype_float32();

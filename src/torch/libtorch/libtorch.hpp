@@ -93,6 +93,9 @@ struct LibTorch {
   KILN_LIBTORCH_CUDA_FUNCTIONS(KILN_DECLARE)
 #undef KILN_DECLARE
 
+  // Gives a warning; null if this PyTorch lacks it.
+  void (*aoti_torch_warn)(const char* function, const char* file, std::uint32_t line,
+                          const char* text) = nullptr;
   // The values of the getters above, read once.
   std::int32_t float32, float64, float16, bfloat16, cpu, cuda;
   std::uint64_t version;

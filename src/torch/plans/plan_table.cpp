@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "torch/plans/failure.hpp"
 #include "torch/plans/handles.hpp"
 
 namespace kiln::torch {
@@ -77,8 +78,10 @@ bool PlanEntry::make_plan(kilnHandle_t handle) {
 }
 
 void PlanEntry::finish(kilnStatus_t status) {
-  if (status != KILN_STATUS_SUCCESS)
+  if (status != KILN_STATUS_SUCCESS) {
     why_ = std::string(kilnGetErrorString(status)) + ": " + kilnGetLastErrorMessage();
+    warn_of_failure(status, request.pass, why_);
+  }
   state_.store(status == KILN_STATUS_SUCCESS ? State::ready : State::refused,
                std::memory_order_release);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "torch/plans/failure.hpp"
 #include "torch/plans/handles.hpp"
 
 namespace kiln::torch {
@@ -10,7 +11,9 @@ Step::Step(const PlanRequest& request) : entry_(find_entry(request)) {
   std::string why;
   handle_ =
       current_handle(static_cast<kilnDeviceKind_t>(request.device_kind), request.device_index, why);
-  if (handle_ == nullptr) entry_->refuse(std::move(why));
+  if (handle_ != nullptr) return;
+  warn_of_failure(KILN_STATUS_NO_DEVICE, request.pass, why);
+  entry_->refuse(std::move(why));
 }
 
 void Step::note_capture() const {

@@ -146,6 +146,24 @@ class Traces(unittest.TestCase):
         assert_close(self, traced(self.x).detach(), self.want)
 
 
+class Failures(unittest.TestCase):
+    def test_a_missing_compiler_gives_one_warning(self):
+        code = """
+import torch, warnings, kiln.torch
+kiln.torch.enable(devices="cpu")
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    for channels in (3, 4):
+        x = torch.randn(1, channels, 5, 5, requires_grad=True)
+        torch.nn.functional.conv2d(x, torch.ones(2, channels, 3, 3)).sum().backward()
+texts = [str(warning.message) for warning in given]
+assert len(texts) == 1 and "no C++ compiler" in texts[0] and "kiln.torch.report()" in texts[0], texts
+assert kiln.torch.report().served == 0
+"""
+        missing = {"KILN_HOST_CXX": "/nonexistent/c++", "KILN_CACHE": "off", "PYTHONPATH": os.pathsep.join(sys.path)}
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, **missing})
+
+
 class Threads(unittest.TestCase):
     def test_many_at_once(self):
         w = torch.randn(4, 3, 3, 3)
