@@ -4,13 +4,14 @@ import copy
 import pickle
 import random
 import unittest
-import warnings
 
-import models
+import differential_training
 import torch
 import torch.nn.functional as F
 from support import FULL, assert_close, full_only
 from torch import nn
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -234,10 +235,34 @@ class FuseTraining(unittest.TestCase):
         fused.bfloat16(), own.bfloat16()  # norms of bf16 are PyTorch's
         assert_close(self, fused(x.bfloat16()).detach(), own(x.bfloat16()).detach())
 
-    @full_only
     def test_under_torch_compile(self):
+        """One graph for each state, with Kiln's operators; none is compiled again in later steps."""
+        fused, own, x = pair(momentum=None)
+        graphs, count = [], lambda: torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+        def keep(graph, inputs):
+            graphs.append(str(graph.graph))
+            return make_boxed_func(graph)
+
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        compiled = torch.compile(fused, backend=aot_autograd(fw_compiler=keep, bw_compiler=keep), fullgraph=True)
+        for states, change in enumerate((lambda m: m.train(), lambda m: m.layer1.bn1.eval(), lambda m: m.eval()), 1):
+            change(fused), change(own)
+            for _ in range(3):
+                self.same(compiled, own, x)
+            self.assertEqual(count(), states)
+        fused.train(), own.train()
+        self.same(compiled, own, x)
+        self.assertEqual(count(), 3)
+        for name in ("convolution_moments", "combine_moments", "normalize", "normalize_backward", "convolution_backward"):
+            self.assertTrue(any(f"kiln.{name}.default" in graph for graph in graphs), name)
+
+    @full_only
+    def test_with_inductor(self):
         fused, own, x = pair()
-        compiled = torch.compile(fused, backend="aot_eager", fullgraph=True)
+        torch._dynamo.reset()
+        compiled = torch.compile(fused, fullgraph=True)
         for _ in range(2):
             self.same(compiled, own, x)
         fused.eval(), own.eval()
@@ -246,40 +271,9 @@ class FuseTraining(unittest.TestCase):
 
 class Generated(unittest.TestCase):
     def test_they_train_as_they_are(self):
-        blocks = 0
-        for seed in range(40 if FULL else 6):
-            outcomes = []
-            for wrap in (kiln.torch.fuse_training, lambda model: model):
-                model, x = models.generate(seed)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    model = wrap(model.train())
-                    found = []
-                    for training in (True, False):
-                        model.train(training)
-                        torch.manual_seed(0)
-                        given = x.clone(memory_format=torch.preserve_format)
-                        try:
-                            results = model(given)
-                            total = sum(t.square().mean() for t in results if t.requires_grad)
-                            wanted = [p for p in model.parameters() if p.requires_grad]
-                            gradients = torch.autograd.grad(total, wanted, allow_unused=True)
-                            found += [t.detach() for t in (*results, given)] + list(gradients)
-                        except (RuntimeError, ValueError, TypeError, AttributeError) as error:
-                            found.append(type(error).__name__)
-                    found += list(model.buffers())
-                outcomes.append(found)
-                if wrap is kiln.torch.fuse_training:
-                    blocks += kiln.torch.fused_blocks(model).fused
-            self.assertEqual(len(outcomes[0]), len(outcomes[1]), (seed, model.text()))
-            for i, (got, want) in enumerate(zip(*outcomes)):
-                if want is None or isinstance(want, str):
-                    self.assertEqual(got, want, (seed, i, model.text()))
-                    continue
-                scale = want.double().abs().max().clamp(min=1e-2) if want.numel() else 1
-                error = ((got.double() - want.double()).abs() / scale).nan_to_num(0).max() if want.numel() else 0
-                self.assertLessEqual(float(error), 2e-3, (seed, i, model.text()))
-        print(f"{blocks} blocks")
+        done, blocks, faults = differential_training.run(0, 40 if FULL else 6)
+        print(f"{done} models, {blocks} blocks")
+        self.assertEqual(faults, [], "\n\n".join(faults))
         self.assertGreater(blocks, 3)
 
 

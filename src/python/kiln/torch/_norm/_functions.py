@@ -157,14 +157,20 @@ def batch_norm_act_add(input: Tensor, running_mean: Optional[Tensor], running_va
 
 
 def normalized(x: Tensor, moments: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor],
-               weight: Optional[Tensor], bias: Optional[Tensor], training: bool, momentum: float, eps: float,
-               residual: Optional[Tensor], activation: int, coefficient: float) -> Tensor:
-    """``batch_norm_act_add()`` of tensors that Kiln serves, where the operators are registered."""
+               weight: Optional[Tensor], bias: Optional[Tensor], training: bool, momentum: Union[float, Tensor],
+               eps: float, residual: Optional[Tensor], activation: int, coefficient: float) -> Tensor:
+    """``batch_norm_act_add()`` of tensors that Kiln serves, where the operators are registered. momentum: also a
+    tensor of one element, which torch.compile does not read."""
     ops = torch.ops.kiln
     if training:
         with torch.no_grad():  # the gradient of x has that of its statistics
             made = ops.moments(x) if moments is None else moments
-            mean, invstd = ops.combine_moments(made, running_mean, running_var, momentum, eps)
+            if isinstance(momentum, Tensor):
+                mean, invstd = ops.combine_moments(made, None, None, 0.0, eps)
+                running_mean.lerp_(mean, momentum.to(mean.dtype))  # type: ignore[union-attr]
+                running_var.lerp_(made[2] / (made[0] - 1), momentum.to(mean.dtype))  # type: ignore[union-attr]
+            else:
+                mean, invstd = ops.combine_moments(made, running_mean, running_var, momentum, eps)
     else:
         mean, invstd = running_mean, torch.rsqrt(running_var + eps)  # type: ignore[assignment, operator]
     return ops.normalize(x, mean, invstd, weight, bias, residual, activation, coefficient, training)

@@ -99,7 +99,9 @@ def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
     """Links blocks whose result's first reader is the next block's convolution, which then takes the gradient of the
     normalization, and of whatever else reads the result. blocks: by their calls."""
     place = {node: i for i, node in enumerate(traced.graph.nodes)}
-    changing = {call for call in blocks if call.args[3] and changes_later(call.args[3], call, traced)}
+    # What a link keeps of both blocks: a write is an error even where the gradient does not come to what it is kept for.
+    kept = {call: [call, *([call.args[3]] if call.args[3] else [])] for call in blocks}
+    changing = {call for call in blocks if any(changes_later(node, call, traced) for node in kept[call])}
     results = {}  # of linked blocks: the node that has the result
     for call in [node for node in traced.graph.nodes if node in blocks]:
         result = results.get(call, call)

@@ -127,7 +127,10 @@ class Fused(nn.Module):
         """The function of the present state; None if the forward is the class's own."""
         if torch.compiler.is_compiling():
             self.training  # noqa: B018  (a guard)
-            return _functions.get(_named(self._kiln_key)) if hasattr(self, _KEY) else None
+            if not hasattr(self, _KEY):
+                return None
+            name = _named(self._kiln_key)  # first: torch.compile takes the dict as it is when it comes to it
+            return _functions.get(name)
         if is_fx_symbolic_tracing() or torch.jit.is_tracing():  # other tracers record PyTorch's operators
             return None
         name = prepare(self)  # first: it may make other graphs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Dict, Optional, Sequence, Tuple, Type
+from typing import Any, Dict, Optional, Sequence, Tuple, Type, Union
 
 import torch
 import torch.nn.functional as F
@@ -74,14 +74,16 @@ def count_batches(norms: Sequence[Any]) -> None:
         torch._foreach_add_(counts, 1)
 
 
-def _momentum(norm: Any, counted: bool) -> float:
+def _momentum(norm: Any, counted: bool) -> Union[float, Tensor]:
     """The share of this batch in the running statistics. The batch is counted, if it was not."""
     count = _count_of_batches(norm)
     if count is not None and not counted:
         count.add_(1)
-    if norm.momentum is None:
-        return 0.0 if count is None else 1.0 / float(count)
-    return norm.momentum
+    if norm.momentum is not None:
+        return norm.momentum
+    if count is None:
+        return 0.0
+    return count.double().reciprocal() if torch.compiler.is_compiling() else 1.0 / float(count)
 
 
 def _statistics(norm: Any) -> Tuple[Any, Any]:
@@ -182,12 +184,12 @@ def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, act
     fits = _can_be_added(residual, y)
     if is_synchronized(norm):
         _operators.register()
-        run = functools.partial(synchronize, norm, y, moments, statistics, momentum)
+        run = functools.partial(synchronize, norm, y, moments, statistics, float(momentum))
         if fits:
             return run(residual, found.number, follows.coefficient)
         return _finished(run(None, IDENTITY, 0.0), residual, addition, found, follows.coefficient)
     if not fits or not _is_served(y, norm.weight, norm.bias, None, *statistics) or _transforms.active():
-        y = F.batch_norm(y, *statistics, norm.weight, norm.bias, own, momentum, norm.eps)
+        y = F.batch_norm(y, *statistics, norm.weight, norm.bias, own, float(momentum), norm.eps)
         return _finished(y, residual, addition, found, follows.coefficient)
     if own:
         F._verify_batch_size(y.size())
