@@ -80,6 +80,45 @@ class WritesInPlace(Writes):
         return F.relu(out, inplace=True)
 
 
+class NormAct(nn.BatchNorm2d):
+    """With a forward of its own, as timm's BatchNormAct2d has."""
+
+    def __init__(self, channels, act, **more):
+        super().__init__(channels, **more)
+        self.drop, self.act = nn.Identity(), act
+
+    def forward(self, x):
+        torch._assert(x.ndim == 4, f"expected 4D input (got {x.ndim}D input)")
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        mine = self.training or (self.running_mean is None and self.running_var is None)
+        tracked = not self.training or self.track_running_stats
+        statistics = (self.running_mean, self.running_var) if tracked else (None, None)
+        return self.act(self.drop(F.batch_norm(x, *statistics, self.weight, self.bias, mine, momentum, self.eps)))
+
+
+class Named(nn.BatchNorm2d):
+    """Another name of torch.nn's class."""
+
+
+class Subclasses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.three, self.four = conv(3, 4, 3), conv(4, 4), conv(4, 4), conv(4, 4)
+        self.norm1, self.norm2 = NormAct(4, nn.ReLU(inplace=True)), NormAct(4, nn.Identity(), affine=False)
+        self.norm3, self.norm4 = NormAct(4, nn.SiLU(), track_running_stats=False), Named(4, momentum=None)
+        self.norm5 = NormAct(4, nn.SiLU())  # called twice
+        self.drop = nn.Dropout(0.0)
+
+    def forward(self, x):
+        x = self.norm1(self.one(x))
+        x = F.relu(self.drop(self.norm2(self.two(x))) + x)
+        return self.norm5(self.norm5(self.norm4(self.four(self.norm3(self.three(x))))))
+
+
 class LinkedBlocks(unittest.TestCase):
     def same(self, model, carries):
         torch.manual_seed(1)
@@ -113,6 +152,20 @@ class LinkedBlocks(unittest.TestCase):
         self.same(Dense, {
             "norm0": "moments, relu", "norm1": "relu, gradient in one", "norm2": "moments, relu", "norm3": "relu",
         })
+
+    def test_subclasses_of_norms(self):
+        carries = {
+            "norm1": "moments, relu, gradient in two", "norm2": "moments", "norm3": "moments, silu, gradient in four",
+            "norm4": "moments", "norm5": "",
+        }
+        self.same(Subclasses, carries)
+        fused = kiln.torch.fuse_training(Subclasses()).eval()
+        rows = {row["norm"]: row["carries"] for row in kiln.torch.fused_blocks(fused).rows}
+        self.assertEqual(rows["norm1"], "moments, relu, gradient in two")
+        self.assertEqual(rows["norm5"], "silu")  # nothing is counted
+        x = torch.randn(2, 3, 5, 4)
+        got = fused(x)
+        self.assertLess((got - kiln.torch.unfuse(fused)(x)).abs().max().item(), 1e-5)
 
     def test_a_residual_that_changes(self):
         self.same(Writes, {"norm1": "moments", "norm2": "moments, addition", "norm3": "moments, addition"})

@@ -3,6 +3,7 @@
 | file | what it is |
 |---|---|
 | _blocks | finds blocks in a model's graph |
+| _subclasses | finds norms in the graph whose class has a forward of its own |
 | _writes | whether a tensor may change after a block has kept it |
 | _run | computes a block |
 | _synchronized | normalization by the statistics of several processes |

@@ -10,7 +10,8 @@ from torch import fx, nn
 from .._fuse._chains import Found, activation_of, addition_of, is_fusible, operand_of
 from .._fuse._safety import can_move
 from .._fuse._tracing import is_plain
-from ._run import CONVOLUTIONS, NORMS, count_batches, run_block, run_linked
+from ._run import CONVOLUTIONS, NORMS, base_of, count_batches, is_norm, run_block, run_linked
+from ._subclasses import gather_norms, is_alone
 from ._writes import changes_later
 
 
@@ -36,7 +37,7 @@ def _is_norm(node: fx.Node, traced: fx.GraphModule) -> bool:
     if node.op != "call_module" or operand_of(node) is None:
         return False
     module = traced.get_submodule(str(node.target))
-    return dimensions_of_norm(module) > 0 and is_plain(module)
+    return (is_norm(module) or is_alone(node)) and is_plain(module)
 
 
 def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.Node]:
@@ -46,7 +47,8 @@ def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.No
         return None
     conv = traced.get_submodule(str(node.target))
     spatial = CONVOLUTIONS.get(type(conv))
-    fits = spatial is not None and NORMS[type(traced.get_submodule(str(norm.target)))] in (spatial, None)
+    base = base_of(traced.get_submodule(str(norm.target)))
+    fits = spatial is not None and base is not None and NORMS[base] in (spatial, None)
     return node if fits and not isinstance(conv.padding, str) and can_move([node, norm], traced) else None
 
 
@@ -137,9 +139,10 @@ def _count_at_once(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None
         call.kwargs = {**call.kwargs, "counted": True}
 
 
-def fuse_blocks(traced: fx.GraphModule) -> List[Block]:
-    """Replaces all blocks of a graph by calls, and returns them in the graph's order."""
+def fuse_blocks(traced: fx.GraphModule, root: nn.Module) -> List[Block]:
+    """Replaces all blocks of the module's graph by calls, and returns them in the graph's order."""
     found: Dict[fx.Node, Block] = {}
+    gather_norms(traced, root)
     # Backwards: if the results of two norms are added, the later one performs the addition.
     for node in reversed([node for node in traced.graph.nodes if _is_norm(node, traced)]):
         block = _block_of(node, traced)

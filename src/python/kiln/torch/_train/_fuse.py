@@ -10,6 +10,7 @@ from .._fuse._norms import dimensions_of_norm
 from .._fuse._tracing import is_plain
 from ._blocks import NORMALIZATIONS
 from ._model import graphs_of, is_fused, prepare, set_fused
+from ._run import base_of
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -103,7 +104,7 @@ def _blocks(model: nn.Module) -> Iterator[Tuple[str, Dict[str, str]]]:
 
 
 def _why(model: nn.Module, path: str, module: nn.Module) -> str:
-    if not dimensions_of_norm(module):
+    if base_of(module) is None:
         return f"{type(module).__name__} is not served"
     if not is_plain(module):
         return "it has hooks, parametrizations or a forward of its own"

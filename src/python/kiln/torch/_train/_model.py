@@ -54,7 +54,7 @@ class Graphs:
         name = f"state {len(self.names)}"
         try:
             traced = record(root)
-            self.blocks[name] = fuse_blocks(traced)
+            self.blocks[name] = fuse_blocks(traced, root)
             if self.blocks[name]:
                 fuse_pools(traced)
                 fuse_gates(traced)

@@ -23,6 +23,17 @@ NORMS: Dict[Type[nn.Module], Optional[int]] = {  # None: any
 }
 
 
+def base_of(norm: nn.Module) -> Optional[Type[nn.Module]]:
+    """The class of torch.nn that a norm is of; None if it is no norm of batches."""
+    return next((base for base in NORMS if isinstance(norm, base)), None)
+
+
+def is_norm(module: nn.Module) -> bool:
+    """Whether a call of the module is one of torch.nn's norms."""
+    base = base_of(module)
+    return base is not None and type(module).forward is base.forward
+
+
 def _lower(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
     """The tensors cast to autocast's type, as PyTorch does for its own convolutions."""
     dtype = _autocast_type(x)
@@ -129,7 +140,7 @@ def _is_one_call(conv: Any, norm: Any, x: Tensor, residual: Any) -> bool:
     return norm.num_features == conv.out_channels and _is_one_norm(norm, x, residual, _sizes(conv, x))
 
 
-def _makes_statistics(norm: Any) -> bool:
+def makes_statistics(norm: Any) -> bool:
     """Whether the norm normalizes by the statistics of its operand."""
     return norm.training or (norm._buffers["running_mean"] is None and norm._buffers["running_var"] is None)
 
@@ -153,7 +164,7 @@ def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, act
     """
     found = _activations.find(activation)
     follows = _what_follows(norm, residual, activation, coefficient)
-    own = _makes_statistics(norm)
+    own = makes_statistics(norm)
     moments = None
     if conv is None:
         y = x
@@ -207,7 +218,7 @@ def run_linked(conv: Any, norm: Any, x: Any, residual: Any, addition: str, activ
     how = {"is_open": is_open, "counted": counted}
     if not isinstance(x, Pending):
         return run_block(conv, norm, x, *rest, **how), x
-    if _makes_statistics(norm) and _fits(conv, x.z):
+    if makes_statistics(norm) and _fits(conv, x.z):
         z, weight, bias = _lower(x.z, conv._parameters["weight"], conv._parameters["bias"])
         if z is x.z and _can_carry_moments(conv, norm, z) and _is_one_call(conv, norm, z, residual):
             made, z = go_on(
