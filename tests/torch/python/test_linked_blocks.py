@@ -10,6 +10,7 @@ from torch import nn
 
 import kiln.torch
 from kiln.torch import _activations, _operators
+from kiln.torch._fuse import FusedConvolution
 
 IDENTITY, RELU = (_activations.find(name).number for name in ("identity", "relu"))
 
@@ -104,10 +105,17 @@ class Named(nn.BatchNorm2d):
     """Another name of torch.nn's class."""
 
 
+class Pointwise(nn.Conv2d):
+    """A convolution with arguments of its own, as torchvision's Conv3DSimple."""
+
+    def __init__(self, channels):
+        super().__init__(channels, channels, 1, bias=False)
+
+
 class Subclasses(nn.Module):
     def __init__(self):
         super().__init__()
-        self.one, self.two, self.three, self.four = conv(3, 4, 3), conv(4, 4), conv(4, 4), conv(4, 4)
+        self.one, self.two, self.three, self.four = conv(3, 4, 3), conv(4, 4), Pointwise(4), Pointwise(4)
         self.norm1, self.norm2 = NormAct(4, nn.ReLU(inplace=True)), NormAct(4, nn.Identity(), affine=False)
         self.norm3, self.norm4 = NormAct(4, nn.SiLU(), track_running_stats=False), Named(4, momentum=None)
         self.norm5 = NormAct(4, nn.SiLU())  # called twice
@@ -163,6 +171,8 @@ class LinkedBlocks(unittest.TestCase):
         rows = {row["norm"]: row["carries"] for row in kiln.torch.fused_blocks(fused).rows}
         self.assertEqual(rows["norm1"], "moments, relu, gradient in two")
         self.assertEqual(rows["norm5"], "silu")  # nothing is counted
+        inference = kiln.torch.fuse(Subclasses().eval())
+        self.assertEqual(sum(isinstance(m, FusedConvolution) for m in inference.modules()), 4)
         x = torch.randn(2, 3, 5, 4)
         got = fused(x)
         self.assertLess((got - kiln.torch.unfuse(fused)(x)).abs().max().item(), 1e-5)

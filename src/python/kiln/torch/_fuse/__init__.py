@@ -9,6 +9,7 @@
 | _chains | convolutions with the norm, addition and activation that follow them |
 | _safety | whether a chain can be computed at its end: nothing between writes to what it reads |
 | _folding | a norm in the filter before it |
+| _kinds | which modules are the convolutions and norms of torch.nn |
 | _module | the module that a chain becomes |
 """
 

@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import nn
 
-from ._module import CONVOLUTIONS
+from ._kinds import kind_of
 
 
 def fold(conv: Any, norm: Optional[Any]) -> Tuple[nn.Parameter, Optional[nn.Parameter]]:
@@ -29,7 +29,7 @@ def fold(conv: Any, norm: Optional[Any]) -> Tuple[nn.Parameter, Optional[nn.Para
     if conv.bias is not None:
         shift = shift + conv.bias.detach().to(wide) * scale
     ones = (1,) * (weight.dim() - 2)
-    if CONVOLUTIONS[type(conv)][1]:
+    if kind_of(conv)[1]:
         by_group = scale.view(conv.groups, 1, -1).expand(conv.groups, weight.shape[0] // conv.groups, -1)
         factor = by_group.reshape(weight.shape[0], -1, *ones)
     else:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple, Type
+from typing import Any, Dict, Optional
 
 import torch
 from torch import fx, nn
 
 from .. import _activations
 from .._functions import convolution, result_type
-
-CONVOLUTIONS: Dict[Type[nn.Module], Tuple[int, bool]] = {  # dimensions of space, and whether it is transposed
-    nn.Conv1d: (1, False),
-    nn.Conv2d: (2, False),
-    nn.Conv3d: (3, False),
-    nn.ConvTranspose1d: (1, True),
-    nn.ConvTranspose2d: (2, True),
-    nn.ConvTranspose3d: (3, True),
-}
+from ._kinds import kind_of
 
 
 def _compute(x: torch.Tensor, residual: Any, weight: torch.Tensor, bias: Optional[torch.Tensor],
@@ -80,7 +72,7 @@ class FusedConvolution(nn.Module):
 
     def __init__(self, conv: nn.Module, weight: nn.Parameter, bias: Optional[nn.Parameter], folded: bool) -> None:
         super().__init__()
-        self.spatial, self.transposed = CONVOLUTIONS[type(conv)]
+        self.spatial, self.transposed = kind_of(conv)  # type: ignore[misc]
         self.weight, self.bias = weight, bias
         self.stride, self.padding, self.dilation = conv.stride, conv.padding, conv.dilation
         self.output_padding, self.groups = conv.output_padding, conv.groups

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from ._kinds import is_norm, kind_of
 from ._module import FusedConvolution
 from ._tracing import is_plain
 
@@ -40,6 +41,11 @@ def _is_torchs(function: Any) -> bool:
     return bool(name) and any(getattr(owner, name, None) is function for owner in (torch, F))
 
 
+def is_of_torch(module: nn.Module) -> bool:
+    """Whether the module computes what one of torch.nn does."""
+    return type(module).__module__.startswith("torch.nn.modules") or is_norm(module) or kind_of(module) is not None
+
+
 def writes_nothing(node: fx.Node, traced: fx.GraphModule) -> bool:
     """Whether the node is known to change no tensor that was there before it."""
     if node.op in ("placeholder", "get_attr", "output"):
@@ -48,8 +54,7 @@ def writes_nothing(node: fx.Node, traced: fx.GraphModule) -> bool:
         module = traced.get_submodule(str(node.target))
         if isinstance(module, FusedConvolution):
             return is_plain(module) and module.addition != "into residual"
-        of_torch = type(module).__module__.startswith("torch.nn.modules")
-        return of_torch and is_plain(module) and not getattr(module, "inplace", False) and not module.training
+        return is_of_torch(module) and is_plain(module) and not getattr(module, "inplace", False) and not module.training
     if node.op == "call_method":
         return not str(node.target).endswith("_") and "out" not in node.kwargs
     if node.target in _PURE:

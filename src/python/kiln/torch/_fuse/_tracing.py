@@ -11,6 +11,7 @@ from torch import fx, nn
 from torch.nn.utils import parametrize
 
 from ._in_place import Proxy
+from ._kinds import is_norm, kind_of
 from ._module import FusedConvolution
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -53,7 +54,8 @@ class Tracer(fx.Tracer):
     def is_leaf_module(self, module: nn.Module, path: str) -> bool:
         return (
             isinstance(module, FusedConvolution)
-            or has_activation_inside(module)
+            or kind_of(module) is not None
+            or is_norm(module)
             or has_hooks(module)
             or parametrize.is_parametrized(module)
             or super().is_leaf_module(module, path)

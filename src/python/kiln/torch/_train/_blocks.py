@@ -8,9 +8,10 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from torch import fx, nn
 
 from .._fuse._chains import Found, activation_of, addition_of, is_fusible, operand_of
+from .._fuse._kinds import NORMS, base_of, is_norm, kind_of
 from .._fuse._safety import can_move
 from .._fuse._tracing import is_plain
-from ._run import CONVOLUTIONS, NORMS, base_of, count_batches, is_norm, run_block, run_linked
+from ._run import count_batches, run_block, run_linked
 from ._subclasses import gather_norms, is_alone
 from ._writes import changes_later
 
@@ -46,9 +47,9 @@ def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.No
     if node is None or len(node.users) != 1 or not is_fusible(node, traced):
         return None
     conv = traced.get_submodule(str(node.target))
-    spatial = CONVOLUTIONS.get(type(conv))
+    kind = kind_of(conv)
     base = base_of(traced.get_submodule(str(norm.target)))
-    fits = spatial is not None and base is not None and NORMS[base] in (spatial, None)
+    fits = kind is not None and not kind[1] and base is not None and NORMS[base] in (kind[0], None)
     return node if fits and not isinstance(conv.padding, str) and can_move([node, norm], traced) else None
 
 

@@ -6,11 +6,10 @@ from typing import Dict, Iterator, List, Tuple, TypeVar
 
 from torch import nn
 
-from .._fuse._norms import dimensions_of_norm
+from .._fuse._kinds import base_of
 from .._fuse._tracing import is_plain
 from ._blocks import NORMALIZATIONS
 from ._model import graphs_of, is_fused, prepare, set_fused
-from ._run import base_of
 
 Model = TypeVar("Model", bound=nn.Module)
 

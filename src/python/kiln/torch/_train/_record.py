@@ -16,7 +16,6 @@ from torch import fx, nn
 from torch.nn.utils import parametrize
 
 from .._fuse._tracing import Tracer
-from ._run import is_norm
 
 
 class Refused(Exception):
@@ -173,9 +172,6 @@ class _Tracer(Tracer):
     def __init__(self, modes: List[str]) -> None:
         super().__init__()
         self._now = modes
-
-    def is_leaf_module(self, module: nn.Module, path: str) -> bool:
-        return is_norm(module) or super().is_leaf_module(module, path)
 
     def create_node(self, *arguments: Any, **more: Any) -> fx.Node:
         if "saved_tensors_hooks" in self._now:

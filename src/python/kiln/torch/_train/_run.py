@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Dict, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.nn.functional as F
@@ -17,21 +17,6 @@ from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on
 from ._synchronized import is_synchronized, synchronize
 
 Tensor = torch.Tensor
-CONVOLUTIONS: Dict[Type[nn.Module], int] = {nn.Conv1d: 1, nn.Conv2d: 2, nn.Conv3d: 3}  # dimensions of space
-NORMS: Dict[Type[nn.Module], Optional[int]] = {  # None: any
-    nn.BatchNorm1d: 1, nn.BatchNorm2d: 2, nn.BatchNorm3d: 3, nn.SyncBatchNorm: None,
-}
-
-
-def base_of(norm: nn.Module) -> Optional[Type[nn.Module]]:
-    """The class of torch.nn that a norm is of; None if it is no norm of batches."""
-    return next((base for base in NORMS if isinstance(norm, base)), None)
-
-
-def is_norm(module: nn.Module) -> bool:
-    """Whether a call of the module is one of torch.nn's norms."""
-    base = base_of(module)
-    return base is not None and type(module).forward is base.forward
 
 
 def _lower(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Optional[Tensor]]:
@@ -152,7 +137,7 @@ def _what_follows(norm: Any, residual: Any, activation: str, coefficient: Option
 
 
 def _fits(conv: Any, x: Tensor) -> bool:
-    return x.dim() == CONVOLUTIONS[type(conv)] + 2 and not x.is_complex()
+    return x.dim() == len(conv.kernel_size) + 2 and not x.is_complex()
 
 
 def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, activation: str,

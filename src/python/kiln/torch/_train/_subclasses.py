@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
+from .._fuse._kinds import base_of
 from .._fuse._tracing import is_plain
-from ._run import base_of, makes_statistics
+from ._run import makes_statistics
 
 _ALONE = "kiln_norm_alone"  # in a node's meta: the call stands for the normalization, not for the module's forward
 _DIMENSIONS = {nn.BatchNorm2d: 4, nn.BatchNorm3d: 5}

@@ -9,7 +9,8 @@ import torch
 from torch import fx
 
 from .._fuse._chains import activation_of
-from .._fuse._safety import writes_nothing
+from .._fuse._kinds import is_norm, kind_of
+from .._fuse._safety import is_of_torch, writes_nothing
 from .._fuse._tracing import is_plain
 from ._run import run_block
 
@@ -24,8 +25,8 @@ def _is_new(node: fx.Node, traced: fx.GraphModule) -> bool:
     """Whether the node's result is known to share memory with none of its operands."""
     if node.op == "call_module":
         module = traced.get_submodule(str(node.target))
-        made = type(module).__module__ in _MAKERS and is_plain(module)
-        return made and not getattr(module, "inplace", False)
+        made = type(module).__module__ in _MAKERS or kind_of(module) is not None or is_norm(module)
+        return made and is_plain(module) and not getattr(module, "inplace", False)
     if node.target is run_block:
         return node.args[4] != "into residual"
     if node.target in _ARITHMETIC:
@@ -37,7 +38,7 @@ def _written(node: fx.Node, traced: fx.GraphModule) -> List[fx.Node]:
     """The operands whose memory the node may write to."""
     if node.op == "call_module":
         module = traced.get_submodule(str(node.target))
-        own = type(module).__module__.startswith("torch.nn.modules") and is_plain(module)
+        own = is_of_torch(module) and is_plain(module)
         return [] if own and not getattr(module, "inplace", False) else node.all_input_nodes
     if node.target is run_block:
         return [a for a in node.args[3:4] if isinstance(a, fx.Node) and node.args[4] == "into residual"]
