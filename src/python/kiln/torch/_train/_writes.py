@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Optional, Set
 
 import torch
+import torch.nn.functional as F
 from torch import fx
 
-from .._fuse._chains import activation_of
+from .._fuse._chains import activation_of, operand_of
+from .._fuse._in_place import iadd, iand, ifloordiv, imod, imul, ior, ipow, isub, itruediv, ixor
 from .._fuse._kinds import is_norm, kind_of
 from .._fuse._safety import is_of_torch, writes_nothing
 from .._fuse._tracing import is_plain
@@ -19,6 +21,7 @@ _ARITHMETIC = {
     operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow, operator.matmul,
     torch.add, torch.sub, torch.mul, torch.cat, "add", "sub", "mul",
 }
+_IN_PLACE = {iadd, isub, imul, itruediv, ifloordiv, imod, ipow, iand, ior, ixor, torch.relu_, F.relu_}
 
 
 def _is_new(node: fx.Node, traced: fx.GraphModule) -> bool:
@@ -34,6 +37,16 @@ def _is_new(node: fx.Node, traced: fx.GraphModule) -> bool:
     return activation_of(node, traced) is not None and writes_nothing(node, traced)
 
 
+def _place(node: fx.Node, traced: fx.GraphModule) -> Optional[fx.Node]:
+    """The one operand that an operation in place writes to, and returns; None if it is not known to be one."""
+    named = node.op == "call_method" and str(node.target).endswith("_") and node.target != "set_"
+    in_place = named or node.target in _IN_PLACE
+    if not in_place and activation_of(node, traced) is not None and not writes_nothing(node, traced):
+        return operand_of(node)
+    first = node.args[0] if in_place and node.args and not node.kwargs else None
+    return first if isinstance(first, fx.Node) else None
+
+
 def _written(node: fx.Node, traced: fx.GraphModule) -> List[fx.Node]:
     """The operands whose memory the node may write to."""
     if node.op == "call_module":
@@ -42,7 +55,10 @@ def _written(node: fx.Node, traced: fx.GraphModule) -> List[fx.Node]:
         return [] if own and not getattr(module, "inplace", False) else node.all_input_nodes
     if node.target is run_block:
         return [a for a in node.args[3:4] if isinstance(a, fx.Node) and node.args[4] == "into residual"]
-    return [] if writes_nothing(node, traced) else node.all_input_nodes
+    if writes_nothing(node, traced):
+        return []
+    place = _place(node, traced)
+    return node.all_input_nodes if place is None else [place]
 
 
 def changes_later(tensor: fx.Node, after: fx.Node, traced: fx.GraphModule) -> bool:
@@ -54,7 +70,8 @@ def changes_later(tensor: fx.Node, after: fx.Node, traced: fx.GraphModule) -> bo
             return True
         made: Set[Any] = set()
         if not _is_new(node, traced):
-            made = made.union(*(memory[operand] for operand in node.all_input_nodes))
+            place = _place(node, traced)
+            made = made.union(*(memory[operand] for operand in (node.all_input_nodes if place is None else [place])))
         memory[node] = made or {node.target if node.op == "get_attr" else node}
         behind = behind or node is after
     return False
