@@ -74,7 +74,8 @@ class Timm(unittest.TestCase):
             model.bn1.act.register_forward_hook(lambda module, arguments, result: result * 2)
             model.blur.register_forward_hook(lambda module, arguments, result: result * 3)
         self.same(fused, own, self.x)
-        self.assertEqual(kiln.torch.fused_blocks(fused).fused, 2)
+        rows = {row["norm"]: row["carries"] for row in kiln.torch.fused_blocks(fused).rows}
+        self.assertEqual(rows, {"bn1": "moments", "bn2": "moments, addition, gradient in conv3", "bn3": "moments"})
 
     def test_inference(self):
         own = Net().double().eval()
@@ -87,7 +88,8 @@ class Timm(unittest.TestCase):
         for model in (Net(nn.Softplus), Net(nn.ReLU, nn.Dropout(0.0))):
             own = model.double()
             fused = kiln.torch.fuse_training(copy.deepcopy(own))
-            self.assertEqual(kiln.torch.fused_blocks(fused).fused, 2)
+            carries = [row["carries"] for row in kiln.torch.fused_blocks(fused).rows]
+            self.assertEqual(carries, ["moments", "moments, addition, gradient in conv3", "moments, relu"])
             self.same(fused, own, self.x)
             own.eval()
             torch.testing.assert_close(kiln.torch.fuse(own)(self.x).detach(), own(self.x).detach(), rtol=1e-9, atol=1e-9)

@@ -10,47 +10,11 @@ from torch import fx, nn
 
 from ._activations import Found, activation_of
 from ._in_place import iadd
-from ._kinds import NORMS, base_of, is_norm, kind_of
+from ._kinds import kind_of
+from ._norms import activation_inside, dimensions_of_norm
 from ._safety import can_move, is_fresh
 from ._tracing import is_plain
 
-Found = Optional[Tuple[str, Optional[float]]]
-
-
-def _gelu(approximate: str) -> Found:
-    return ("gelu_tanh" if approximate == "tanh" else "gelu", None)
-
-
-# The modules that a convolution's kernel can apply, with Kiln's names of their activations.
-_MODULES: Dict[Type[nn.Module], Callable[[Any], Found]] = {
-    nn.ReLU: lambda m: ("relu", None),
-    nn.ReLU6: lambda m: ("clipped_relu", 6.0),
-    nn.Sigmoid: lambda m: ("sigmoid", None),
-    nn.Tanh: lambda m: ("tanh", None),
-    nn.LeakyReLU: lambda m: ("leaky_relu", float(m.negative_slope)),
-    nn.ELU: lambda m: ("elu", float(m.alpha)),
-    nn.GELU: lambda m: _gelu(m.approximate),
-    nn.SiLU: lambda m: ("silu", None),
-    nn.Hardswish: lambda m: ("hard_swish", None),
-    nn.Mish: lambda m: ("mish", None),
-}
-_FUNCTIONS: Dict[Any, Found] = {
-    F.relu: ("relu", None),
-    torch.relu: ("relu", None),
-    torch.relu_: ("relu", None),
-    "relu": ("relu", None),
-    "relu_": ("relu", None),
-    F.relu6: ("clipped_relu", 6.0),
-    torch.sigmoid: ("sigmoid", None),
-    F.sigmoid: ("sigmoid", None),
-    "sigmoid": ("sigmoid", None),
-    torch.tanh: ("tanh", None),
-    F.tanh: ("tanh", None),
-    "tanh": ("tanh", None),
-    F.silu: ("silu", None),
-    F.hardswish: ("hard_swish", None),
-    F.mish: ("mish", None),
-}
 _ADDITIONS = (operator.add, operator.iadd, iadd, torch.add, "add", "add_")
 _IN_PLACE = (operator.iadd, iadd, "add_")
 
@@ -105,7 +69,7 @@ def _folds(node: fx.Node, conv: nn.Module, traced: fx.GraphModule) -> bool:
     if node.op != "call_module":
         return False
     norm = traced.get_submodule(str(node.target))
-    if not is_norm(norm) or NORMS[base_of(norm)] != kind_of(conv)[0] or norm.training or not is_plain(norm):
+    if dimensions_of_norm(norm) != kind_of(conv)[0] or norm.training or not is_plain(norm):
         return False
     if not isinstance(norm._buffers.get("running_mean"), torch.Tensor) or norm._buffers.get("running_var") is None:
         return False

@@ -38,3 +38,8 @@ def is_norm(module: nn.Module) -> bool:
     """Whether a call of the module is one of torch.nn's norms."""
     base = base_of(module)
     return base is not None and type(module).forward is base.forward
+
+
+def has_activation_inside(module: nn.Module) -> bool:
+    """Whether the module is timm's batch normalization and activation in one. By name, for timm need not be there."""
+    return (type(module).__module__, type(module).__name__) == ("timm.layers.norm_act", "BatchNormAct2d")

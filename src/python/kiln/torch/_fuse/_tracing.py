@@ -11,7 +11,7 @@ from torch import fx, nn
 from torch.nn.utils import parametrize
 
 from ._in_place import Proxy
-from ._kinds import is_norm, kind_of
+from ._kinds import has_activation_inside, is_norm, kind_of
 from ._module import FusedConvolution
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
@@ -40,11 +40,6 @@ def is_plain(module: nn.Module) -> bool:
     return not has_hooks(module) and not parametrize.is_parametrized(module) and "forward" not in vars(module)
 
 
-def has_activation_inside(module: nn.Module) -> bool:
-    """Whether the module is timm's batch normalization and activation in one. By name, for timm need not be there."""
-    return (type(module).__module__, type(module).__name__) == ("timm.layers.norm_act", "BatchNormAct2d")
-
-
 class Tracer(fx.Tracer):
     proxy_buffer_attributes = True  # what is computed from buffers is computed again in each call
 
@@ -68,11 +63,18 @@ class Tracer(fx.Tracer):
         return super().call_module(module, forward, args, kwargs)
 
 
+class _Folding(Tracer):
+    """Calls norms with an activation inside as they are, because they are folded as one."""
+
+    def is_leaf_module(self, module: nn.Module, path: str) -> bool:
+        return has_activation_inside(module) or super().is_leaf_module(module, path)
+
+
 def trace(model: nn.Module) -> fx.GraphModule:
     """The model as a graph, with its own hooks. Its modules and parameters are the model's."""
     if _computes_its_weights(model) or "forward" in vars(model):
         return _whole(model)
-    graph = Tracer().trace(model)
+    graph = _Folding().trace(model)
     traced = fx.GraphModule(model, graph, type(model).__name__)
     for name in _HOOK_STATE:
         if hasattr(model, name):

@@ -7,7 +7,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from torch import fx, nn
 
-from .._fuse._chains import Found, activation_of, addition_of, is_fusible, operand_of
+from .._fuse._activations import Found, activation_of
+from .._fuse._chains import addition_of, is_fusible, operand_of
 from .._fuse._kinds import NORMS, base_of, is_norm, kind_of
 from .._fuse._safety import can_move
 from .._fuse._tracing import is_plain
@@ -60,8 +61,7 @@ def _block_of(norm: fx.Node, traced: fx.GraphModule) -> Block:
     operand = operand_of(first)
     assert operand is not None
     nodes = [norm] if conv is None else [conv, norm]
-    inside = activation_inside(traced.get_submodule(str(norm.target)))
-    block = Block(None if conv is None else str(conv.target), str(norm.target), operand, None, "new", inside, nodes)
+    block = Block(None if conv is None else str(conv.target), str(norm.target), operand, None, "new", None, nodes)
     while block.activation is None and len(block.nodes[-1].users) == 1:
         last, (node,) = block.nodes[-1], block.nodes[-1].users
         nodes = [*block.nodes, node]

@@ -104,13 +104,7 @@ def _gather(node: fx.Node, traced: fx.GraphModule, root: nn.Module) -> None:
 
 
 def gather_norms(traced: fx.GraphModule, root: nn.Module) -> None:
-    """In a graph of ``root``: puts calls of modules into the place of their calls of F.batch_norm, and leaves nn.Identity out."""
-    for node in list(traced.graph.nodes):
-        if node.op == "call_module" and len(node.args) == 1 and not node.kwargs:
-            module = traced.get_submodule(str(node.target))
-            if type(module) is nn.Identity and is_plain(module):
-                node.replace_all_uses_with(node.args[0])
-                traced.graph.erase_node(node)
+    """In a graph of ``root``: puts calls of modules into the place of their calls of F.batch_norm."""
     for node in list(traced.graph.nodes):
         if node.op == "call_function" and node.target is F.batch_norm:
             _gather(node, traced, root)
