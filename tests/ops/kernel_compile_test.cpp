@@ -87,6 +87,8 @@ constexpr std::string_view may_spill[] = {
     "wgrad_nchw_wgmma_swap",
     "depthwise_nhwc_fma",
     "depthwise_halo_nhwc_fma",
+    "depthwise_rows_nhwc_fma",
+    "wgrad_depthwise_rows_nhwc_fma",
     "wgrad_depthwise_nhwc_mma",
     "local_dgrad_fma",
 };

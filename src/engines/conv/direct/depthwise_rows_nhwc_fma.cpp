@@ -80,7 +80,9 @@ std::optional<Tile> lay_shape(const DepthwiseRowsShape& shape, const Seen& seen)
   out.shared_memory = filter_bytes(gather, out.lanes * out.vector);
   out.weights_kept = registers_of(out, gather, true) <= most_kept_registers;
   const std::int64_t registers = registers_of(out, gather, out.weights_kept);
-  if (registers > narrow_registers) return std::nullopt;
+  // The compiler keeps weights of f64 in registers, though they are in shared memory.
+  if (registers > (bytes_of(compute_type(gather.type)) == 8 ? 160 : narrow_registers))
+    return std::nullopt;
   out.resident = narrow_resident(out.threads(), registers, out.shared_memory, seen.device);
   if (out.resident < 1) return std::nullopt;
   return out;

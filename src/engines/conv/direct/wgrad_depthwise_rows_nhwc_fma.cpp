@@ -51,8 +51,10 @@ std::int64_t registers_of(const Tile& tile, const Gather& gather, std::int64_t f
   const auto words = [&](std::int64_t channels) {
     return ceil_div(channels * bytes_of(gather.type), 4);
   };
+  // With strides, rows of dy are under way while several rows of x go by.
+  constexpr std::int64_t strided = 24;
   return values * compute_bytes(gather) / 4 + 2 * columns * words(inputs) +
-         tile.q * words(tile.vector) + narrow_addresses;
+         tile.q * words(tile.vector) + narrow_addresses + (gather.stride[1] > 1 ? strided : 0);
 }
 
 // The rows of the filter of a thread: all, or as many as registers hold. 0: not even one.
@@ -88,7 +90,7 @@ std::optional<Tile> lay_shape(const Shape& shape, const Seen& seen) {
                                     tile.shared_memory, seen.device);
   if (tile.min_blocks < 1 || tile.shared_memory > seen.device.shared_memory_per_block)
     return std::nullopt;
-  tile.dw.resident = tile.min_blocks;
+  tile.dw.resident = std::max<std::int64_t>(tile.min_blocks, 2);
   return tile;
 }
 
