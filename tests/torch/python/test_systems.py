@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import warnings
@@ -102,6 +103,26 @@ class Compile(unittest.TestCase):
         with on_kiln():
             program = torch.export.export(model, (x,))
             assert_close(self, program.module()(x).detach(), want.detach())
+
+
+class Ahead(unittest.TestCase):
+    @full_only
+    def test_a_model_that_aotinductor_compiled(self):
+        """It calls Kiln's operators in a process that has only called enable()."""
+        model, x = network().eval(), torch.linspace(-1, 1, 864).view(2, 3, 12, 12)
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            path = os.path.join(folder, "model.pt2")
+            torch._inductor.aoti_compile_and_package(torch.export.export(kiln.torch.fuse(model), (x,)), package_path=path)
+            torch.save((x, model(x)), path + ".results")
+            code = f"""
+import torch, kiln.torch
+kiln.torch.enable(devices="cpu")
+x, want = torch.load({path!r} + ".results")
+assert torch.allclose(torch._inductor.aoti_load_package({path!r})(x), want, atol=1e-5)
+assert kiln.torch.report().served == 3, kiln.torch.report()
+"""
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env=environment)
 
 
 class Traces(unittest.TestCase):

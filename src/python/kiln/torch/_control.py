@@ -106,6 +106,9 @@ def enable(
     if plans is not None:
         library.kilnTorchSetCapacity(plans)
     _tracing.register()
+    from . import _operators  # which takes this file's functions
+
+    _operators.register()  # models that AOTInductor compiled call them without this package's functions
     for name in names:
         if name not in _enabled:
             _native.keep(_KEYS[name])
