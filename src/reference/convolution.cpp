@@ -11,6 +11,26 @@
 namespace kiln::reference {
 namespace {
 
+std::int64_t offset(const Dims& strides, const Spatial& at) {
+  return at[0] * strides[2] + at[1] * strides[3] + at[2] * strides[4];
+}
+
+// Adds the products of `count` pairs of elements, each pair some elements behind the one before it:
+// the inner loop of all passes, in which most of the time of a check on the host device goes.
+template <class T>
+void add(Sum& sum, const T* a, std::int64_t a_step, const T* b, std::int64_t b_step,
+         std::int64_t count) {
+  Sum all = sum;  // in registers, for it may not alias the elements
+  for (std::int64_t i = 0; i < count; ++i)
+    all.add(to_double(a[i * a_step]), to_double(b[i * b_step]));
+  sum = all;
+}
+// The same where padding stands for the second element of each pair.
+template <class T>
+void add_padding(Sum& sum, const T* a, std::int64_t a_step, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) sum.add_padding(to_double(a[i * a_step]));
+}
+
 // Sums of one element type, that of the two tensors that are read; x, w and y stand for the
 // gradients as well.
 template <class T>
@@ -18,47 +38,39 @@ struct Convolution {
   const ConvolutionProblem& p;
   const T *x = nullptr, *w = nullptr, *y = nullptr;
 
-  double x_at(std::int64_t n, std::int64_t c, const Spatial& at) const {
-    const auto& s = p.x_strides;
-    return to_double(x[n * s[0] + c * s[1] + at[0] * s[2] + at[1] * s[3] + at[2] * s[4]]);
-  }
-  bool inside_x(const Spatial& at) const {
-    return at[0] >= 0 && at[0] < p.in[0] && at[1] >= 0 && at[1] < p.in[1] && at[2] >= 0 &&
-           at[2] < p.in[2];
-  }
-  double w_at(std::int64_t k, std::int64_t c, const Spatial& tap) const {
-    const auto& s = p.w_strides;
-    return to_double(w[k * s[0] + c * s[1] + flipped(p, 0, tap[0]) * s[2] +
-                       flipped(p, 1, tap[1]) * s[3] + flipped(p, 2, tap[2]) * s[4]]);
-  }
-  double y_at(std::int64_t n, std::int64_t k, const Spatial& at) const {
-    const auto& s = p.y_strides;
-    return to_double(y[n * s[0] + k * s[1] + at[0] * s[2] + at[1] * s[3] + at[2] * s[4]]);
+  std::int64_t x_offset(const Spatial& at) const { return offset(p.x_strides, at); }
+  std::int64_t y_offset(const Spatial& at) const { return offset(p.y_strides, at); }
+  std::int64_t w_offset(const Spatial& tap) const {
+    return offset(p.w_strides,
+                  {flipped(p, 0, tap[0]), flipped(p, 1, tap[1]), flipped(p, 2, tap[2])});
   }
 
   Sum fprop(const Dims& at) const {
     const auto [n, k, o, pp, q] = at;
     const Taps depth(p, 0, o), height(p, 1, pp), width(p, 2, q);
-    const std::int64_t first_channel = k / p.group_out() * p.group_in();
+    const auto &xs = p.x_strides, &ws = p.w_strides;
+    const T* const from_x = x + n * xs[0] + k / p.group_out() * p.group_in() * xs[1];
+    const T* const from_w = w + k * ws[0];
     Sum sum;
-    for (std::int64_t c = 0; c < p.group_in(); ++c)
-      for (std::int64_t t = 0; t < p.filter[0]; ++t)
-        for (std::int64_t r = 0; r < p.filter[1]; ++r)
-          for (std::int64_t s = 0; s < p.filter[2]; ++s) {
-            const double weight = w_at(k, c, {t, r, s});
-            if (depth.inside(t) && height.inside(r) && width.inside(s))
-              sum.add(x_at(n, first_channel + c,
-                           {place(p, 0, o, t), place(p, 1, pp, r), place(p, 2, q, s)}),
-                      weight);
-            else
-              sum.add_padding(weight);
-          }
+    for (std::int64_t t = 0; t < p.filter[0]; ++t)
+      for (std::int64_t r = 0; r < p.filter[1]; ++r)
+        for (std::int64_t s = 0; s < p.filter[2]; ++s) {
+          const T* const weights = from_w + w_offset({t, r, s});
+          if (depth.inside(t) && height.inside(r) && width.inside(s))
+            add(sum, from_x + x_offset({place(p, 0, o, t), place(p, 1, pp, r), place(p, 2, q, s)}),
+                xs[1], weights, ws[1], p.group_in());
+          else
+            add_padding(sum, weights, ws[1], p.group_in());
+        }
     return sum;
   }
 
   Sum dgrad(const Dims& at) const {
     const auto [n, c, d, h, v] = at;
-    const std::int64_t group = c / p.group_in();
+    const auto &ys = p.y_strides, &ws = p.w_strides;
+    const std::int64_t first = c / p.group_in() * p.group_out();
+    const T* const from_y = y + n * ys[0] + first * ys[1];
+    const T* const from_w = w + first * ws[0] + c % p.group_in() * ws[1];
     Sum sum;
     for (std::int64_t t = 0; t < p.filter[0]; ++t) {
       const std::int64_t o = output_at(p, 0, d, t);
@@ -69,14 +81,11 @@ struct Convolution {
         for (std::int64_t s = 0; s < p.filter[2]; ++s) {
           const std::int64_t q = output_at(p, 2, v, s);
           if (q == none) continue;
-          const bool inside = o != padding && pp != padding && q != padding;
-          for (std::int64_t k = group * p.group_out(); k < (group + 1) * p.group_out(); ++k) {
-            const double weight = w_at(k, c % p.group_in(), {t, r, s});
-            if (inside)
-              sum.add(y_at(n, k, {o, pp, q}), weight);
-            else
-              sum.add_padding(weight);
-          }
+          const T* const weights = from_w + w_offset({t, r, s});
+          if (o != padding && pp != padding && q != padding)
+            add(sum, from_y + y_offset({o, pp, q}), ys[1], weights, ws[0], p.group_out());
+          else
+            add_padding(sum, weights, ws[0], p.group_out());
         }
       }
     }
@@ -86,20 +95,32 @@ struct Convolution {
   Sum wgrad(const Dims& at) const {
     const auto [k, c, t, r, s] = at;
     const Spatial tap{flipped(p, 0, t), flipped(p, 1, r), flipped(p, 2, s)};
-    const std::int64_t channel = k / p.group_out() * p.group_in() + c;
+    const auto &xs = p.x_strides, &ys = p.y_strides;
+    const T* const from_x = x + (k / p.group_out() * p.group_in() + c) * xs[1];
+    const T* const from_y = y + k * ys[1];
+    // The outputs of a row whose tap meets the input.
+    const std::int64_t step = p.stride[2], origin = place(p, 2, 0, tap[2]);
+    const std::int64_t first = std::clamp<std::int64_t>((-origin + step - 1) / step, 0, p.out[2]);
+    const std::int64_t last =
+        origin < p.in[2]
+            ? std::clamp<std::int64_t>((p.in[2] - 1 - origin) / step + 1, first, p.out[2])
+            : first;
     Sum sum;
     for (std::int64_t n = 0; n < p.batch; ++n)
       for (std::int64_t o = 0; o < p.out[0]; ++o)
-        for (std::int64_t pp = 0; pp < p.out[1]; ++pp)
-          for (std::int64_t q = 0; q < p.out[2]; ++q) {
-            const double gradient = y_at(n, k, {o, pp, q});
-            const Spatial at_x{place(p, 0, o, tap[0]), place(p, 1, pp, tap[1]),
-                               place(p, 2, q, tap[2])};
-            if (inside_x(at_x))
-              sum.add(gradient, x_at(n, channel, at_x));
-            else
-              sum.add_padding(gradient);
+        for (std::int64_t pp = 0; pp < p.out[1]; ++pp) {
+          const T* const row = from_y + n * ys[0] + y_offset({o, pp, 0});
+          const std::int64_t d = place(p, 0, o, tap[0]), h = place(p, 1, pp, tap[1]);
+          if (d < 0 || d >= p.in[0] || h < 0 || h >= p.in[1]) {
+            add_padding(sum, row, ys[4], p.out[2]);
+            continue;
           }
+          add_padding(sum, row, ys[4], first);
+          add(sum, row + first * ys[4], ys[4],
+              from_x + n * xs[0] + x_offset({d, h, origin + first * step}), step * xs[4],
+              last - first);
+          add_padding(sum, row + last * ys[4], ys[4], p.out[2] - last);
+        }
     return sum;
   }
 
