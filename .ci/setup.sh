@@ -212,6 +212,18 @@ take_apart() {
   complete_commands "$folder"
 }
 
+# compile_sanitized TARGET...: with AddressSanitizer and UBSan, the library and the kernels that it compiles,
+# in a folder of its own. -O0, because with -O1 both sanitizers together take the compiler twice as long.
+sanitized=$build/sanitize
+compile_sanitized() {
+  configure "$sanitized" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF \
+    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
+  compile "$sanitized" "$@"
+}
+# ASAN_OPTIONS of programs that run kernels: the tracer of gcc 12's LeakSanitizer crashes at the end of one
+# that has unloaded hundreds of sanitized kernels.
+without_leaks=detect_leaks=0
+
 # ---- testing ----------------------------------------------------------------------------------
 
 # What tests remember of earlier runs, of this checkout or another, for it is named by its content:

@@ -169,28 +169,22 @@ check_gpu() {
 }
 
 # The same kernels with every access checked: they are compiled with the sanitizers as well.
-build_sanitized() {
-  local folder=$build/sanitize
-  configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF -DKILN_UNITY=OFF \
-    -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
-  compile "$folder" problem_runner test_unit replay_descriptors replay_operations replay_problem_line
-}
-
 check_sanitized() {
-  local folder=$build/sanitize runner=$build/sanitize/tests/ops/problem_runner
-  if "$folder/tests/unit/test_unit" --log_level=warning; then
-    passed "sanitized unit tests"
-  else
-    failure "sanitized unit tests"
-  fi
-  local target replayed=1
+  local folder=$sanitized runner=$sanitized/tests/ops/problem_runner
+  # Both of these take one processor.
+  "$folder/tests/unit/test_unit" --log_level=warning >"$folder/unit.log" 2>&1 &
+  local target replayed=1 unit=$!
   for target in descriptors operations problem_line; do
     "$folder/tests/fuzz/replay_$target" "tests/fuzz/corpus/$target" 20000 || replayed=0
   done
   if ((replayed)); then passed "sanitized fuzz replays"; else failure "sanitized fuzz replays"; fi
-  # The tracer of gcc 12's LeakSanitizer crashes at the end of a program that has unloaded hundreds of
-  # sanitized kernels; the unit tests and the replays look for leaks.
-  local -x ASAN_OPTIONS=detect_leaks=0
+  if wait "$unit"; then
+    passed "sanitized unit tests"
+  else
+    cat "$folder/unit.log"
+    failure "sanitized unit tests"
+  fi
+  local -x ASAN_OPTIONS=$without_leaks  # the unit tests and the replays look for leaks
   local log=$folder/small_problems.log lists=tests/problems/quick
   [[ $tier != full ]] || lists=tests/problems
   if bash tests/ops/problem_list.sh "$runner" host $lists/small.txt 1 2>&1 | tee "$log"; then
@@ -241,7 +235,8 @@ stage "Format" check_format
 remember_results
 stage "Tests that need no GPU" run_ctest cpu
 stage "Tests that need a GPU" check_gpu
-[[ $tier == quick ]] || stage "Building with AddressSanitizer and UBSan" build_sanitized
+[[ $tier == quick ]] || stage "Building with AddressSanitizer and UBSan" compile_sanitized \
+  problem_runner test_unit replay_descriptors replay_operations replay_problem_line
 [[ $tier == quick ]] || stage "Tests with AddressSanitizer and UBSan" check_sanitized
 [[ $tier != full ]] || stage "PyTorch, installed for this" check_torch
 

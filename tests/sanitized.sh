@@ -11,13 +11,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
 (($# >= 2)) || die "usage: bash tests/sanitized.sh COMMAND ARGUMENT...    (conv, local, pool, act, softmax, norm, tensor)"
 
-# The build of tests/run.sh, so that neither makes the other build again.
-folder=$build/sanitize
-configure "$folder" -DKILN_SANITIZE=ON -DKILN_BUILD_TESTS=ON -DKILN_BUILD_SAMPLES=OFF -DKILN_UNITY=OFF \
-  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O0 -g1"
-compile "$folder" problem_runner
-
-# The tracer of gcc 12's LeakSanitizer crashes at the end of a program that has unloaded hundreds of
-# sanitized kernels.
-export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-exec "$folder/tests/ops/problem_runner" "$@"
+compile_sanitized problem_runner
+export ASAN_OPTIONS=$without_leaks${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+exec "$sanitized/tests/ops/problem_runner" "$@"
