@@ -117,12 +117,31 @@ std::string log_of(const std::string& source, const std::string& name,
   return {reinterpret_cast<const char*>(log.data()), log.size()};
 }
 
+// What was asked for so far. Cases that differ in what their kernel is chosen for, not in its code,
+// such as copies into another layout, ask for it once.
+class Asked {
+ public:
+  bool is_new(const KernelSpec& spec, const std::vector<std::string>& options,
+              const std::string& source) {
+    kiln_test::Question question;
+    question.add(spec.engine).add(source.substr(source.find('\n')));  // behind the tile's name
+    for (const std::string& option : options) question.add(option);
+    const std::lock_guard lock(mutex_);
+    return questions_.insert(question.name()).second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> questions_;
+};
+
 // Compiles a kernel. Returns "", or the fault, which begins with `where`.
 std::string compile(const KernelSpec& spec, const std::string& arch, const std::string& where,
-                    const Compiler& nvrtc) {
+                    const Compiler& nvrtc, Asked& asked) {
   std::vector<std::string> options = nvrtc_options(arch, spec.quick_assembly);
   options.push_back("--ptxas-options=-v");
   const std::string source = generate_source(spec, KILN_DEVICE_CUDA);
+  if (!asked.is_new(spec, options, source)) return "";
   const std::string log = log_of(source, spec.entry, options, nvrtc);
   const int bytes = spilled(log);
   if (bytes > 0) kiln_test::report(cat(where, spec.engine, " ", spec.tile, " spills ", bytes));
@@ -130,7 +149,7 @@ std::string compile(const KernelSpec& spec, const std::string& arch, const std::
     return cat(where, spec.engine, " ", spec.tile, " spills ", bytes, " bytes\n", log);
   return "";
 }
-std::string compile(const Case& item, const Compiler& nvrtc) {
+std::string compile(const Case& item, const Compiler& nvrtc, Asked& asked) {
   const std::string where = cat(text_of(item.problem), " ", item.arch, ": ");
   try {
     std::vector<EngineRefusal> refusals;
@@ -138,7 +157,8 @@ std::string compile(const Case& item, const Compiler& nvrtc) {
                                           : choose(item.problem, known_architecture(item.arch),
                                                    {.workspace = most_workspace}, refusals);
     std::string faults;
-    for (const Step& step : proposal.steps) faults += compile(step.kernel, item.arch, where, nvrtc);
+    for (const Step& step : proposal.steps)
+      faults += compile(step.kernel, item.arch, where, nvrtc, asked);
     return faults;
   } catch (const Error& error) {
     return where + std::string(error.what()).substr(0, 2000) + "\n";
@@ -215,6 +235,7 @@ BOOST_AUTO_TEST_CASE(all_architectures_without_spills) {
   const auto nvrtc = find_nvrtc(why);
   BOOST_REQUIRE_MESSAGE(nvrtc, why);
   const std::vector<Case> all = cases();
+  Asked asked;
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::string faults;
@@ -222,7 +243,7 @@ BOOST_AUTO_TEST_CASE(all_architectures_without_spills) {
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
     threads.emplace_back([&] {
       for (std::size_t index; (index = next++) < all.size();) {
-        const std::string fault = compile(all[index], *nvrtc);
+        const std::string fault = compile(all[index], *nvrtc, asked);
         std::lock_guard lock(mutex);
         faults += fault;
       }
