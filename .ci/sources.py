@@ -162,6 +162,10 @@ class Source:
                 self.calls.add(word)
         self.declared, self.namespaces, self.directives = set(macros), set(), set()
         self.private = {(name, ()): "#define" for name in macros}  # (name, namespaces): what it is
+        # A suite is a namespace, whose name may be that of what another file tests.
+        for name in re.findall(r"^(?:%s)\((\w+)" % "|".join(SUITES), text, re.M):
+            self.declared.add(name)
+            self.private[name, ()] = "value"
         for statement, scope in declarations(TOKEN.findall(re.sub(
                 r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M))):
             name, named = declared_name(statement), tuple(part for part in scope if part)

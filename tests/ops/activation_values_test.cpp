@@ -8,6 +8,8 @@
 
 #include "operation_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(activation_values)
+
 namespace {
 
 using namespace test;
@@ -161,8 +163,6 @@ std::vector<DataType> types_of(std::size_t turn, const Activation& activation) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(activation_values)
 
 BOOST_AUTO_TEST_CASE(every_mode_has_values) {
   for (const kilnActivationMode_t mode : all_of<kilnActivationMode_t>())

@@ -5,6 +5,8 @@
 
 #include "operation_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(conversion)
+
 namespace {
 
 using namespace test;
@@ -52,8 +54,6 @@ std::vector<double> arguments(DataType from, DataType to) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(conversion)
 
 BOOST_AUTO_TEST_CASE(every_pair_rounds_once) {
   for (DataType from : all_types)

@@ -26,10 +26,10 @@ inline EpilogueOperation behind_relu(const Tensor& x) {
           .activation = {KILN_ACTIVATION_RELU, 0}};
 }
 
-// Problems in one type and layout: forward convolutions, with passes also their gradients and all
-// other operations. Convolutions have padding, so that bounds are checked, and numbers of filters
-// for four widths of tiles.
-inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool passes) {
+// Problems in one type and layout: forward convolutions, with every_pass also their gradients and
+// all other operations. Convolutions have padding, so that bounds are checked, and numbers of
+// filters for four widths of tiles.
+inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, bool every_pass) {
   std::vector<Problem> out;
   for (const char* line :
        {"mb8ic64ih28oc128kh3ph1", "mb8ic64ih28oc96kh3ph1", "mb8ic64ih28oc64kh3ph1",
@@ -37,7 +37,7 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
     const ConvolutionOperands o =
         describe_convolution(parse_convolution_line(line), type, layout, KILN_CROSS_CORRELATION);
     out.emplace_back(make_convolution(o.spec, o.x, o.w, o.y));
-    if (!passes) continue;
+    if (!every_pass) continue;
     out.emplace_back(make_convolution_wgrad(o.spec, o.x, o.y, o.w));
     out.emplace_back(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
   }
@@ -46,7 +46,7 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
   out.emplace_back(make_convolution_dgrad(o.spec, o.w, o.y, o.x));
   out.emplace_back(make_convolution(
       o.spec, o.x, o.w, o.y, bias_activation_epilogue(&o.y, nullptr, {KILN_ACTIVATION_RELU, 0})));
-  if (!passes) return out;
+  if (!every_pass) return out;
   out.emplace_back(
       make_convolution(o.spec, o.x, o.w, o.y, {{.kind = EpilogueOperation::Kind::moments}}));
   out.emplace_back(make_convolution_transposed(o.spec, o.y, o.w, o.x, {behind_relu(o.x)}));

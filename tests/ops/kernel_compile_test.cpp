@@ -26,6 +26,8 @@
 #include "support/counts.hpp"
 #include "support/memory.hpp"
 
+BOOST_AUTO_TEST_SUITE(kernel_compile)
+
 namespace {
 
 using namespace test;
@@ -193,8 +195,6 @@ std::string_view name_of(const Constant& constant) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernel_compile)
 
 // A generated constant that none of its kernels names is a remnant of removed code. (Constants come
 // in lists that engines share, such as a gather's geometry, and a kernel may leave some unread.)

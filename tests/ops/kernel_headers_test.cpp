@@ -17,6 +17,8 @@
 #include "core/process/temporary_folder.hpp"
 #include "ops/kernel_cases.hpp"
 
+BOOST_AUTO_TEST_SUITE(kernel_headers)
+
 namespace {
 
 using namespace test;
@@ -102,8 +104,6 @@ ProgramResult check(const std::string& text, const std::string& warnings) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernel_headers)
 
 BOOST_AUTO_TEST_CASE(each_compiles_alone_and_is_included_by_some_kernel) {
   std::set<std::string> done =

@@ -6,6 +6,8 @@
 #include "placed_case.hpp"
 #include "problem/line/problem_line.hpp"
 
+BOOST_AUTO_TEST_SUITE(local)
+
 namespace {
 
 using namespace test;
@@ -82,8 +84,6 @@ constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
 constexpr const char* orders[] = {"pkct", "pktc", "ptck", "kctp", "npkct", "nctkp"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(local)
 
 BOOST_AUTO_TEST_CASE(every_pass_and_order_of_weights) {
   auto share = share_of_cases();

@@ -6,6 +6,8 @@
 #include "engines/engine.hpp"
 #include "operation_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(normalization)
+
 namespace {
 
 using namespace test;
@@ -142,8 +144,6 @@ struct Case : OperationData {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(normalization)
 
 BOOST_AUTO_TEST_CASE(every_pass_type_and_layout) {
   auto share = share_of_cases();

@@ -5,6 +5,8 @@
 
 #include "random_tensors.hpp"
 
+BOOST_AUTO_TEST_SUITE(pointwise)
+
 namespace {
 
 using namespace test;
@@ -33,8 +35,6 @@ OperationCase filled(const Problem& problem, const Scalars& scalars, unsigned se
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pointwise)
 
 BOOST_AUTO_TEST_CASE(transforms_between_all_types_and_layouts) {
   RandomProblems random(1);

@@ -4,6 +4,8 @@
 #include "placed_case.hpp"
 #include "random_tensors.hpp"
 
+BOOST_AUTO_TEST_SUITE(pooling)
+
 namespace {
 
 using namespace test;
@@ -64,8 +66,6 @@ void check_tiled(OperationCase& item, bool vectors = true) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pooling)
 
 BOOST_AUTO_TEST_CASE(random_problems) {
   RandomProblems random(1);

@@ -6,6 +6,8 @@
 #include "placed_case.hpp"
 #include "random_tensors.hpp"
 
+BOOST_AUTO_TEST_SUITE(reduction)
+
 namespace {
 
 using namespace test;
@@ -34,8 +36,6 @@ Proposal proposal_of(const Problem& problem) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reduction)
 
 BOOST_AUTO_TEST_CASE(any_dimensions) {
   RandomProblems random(1);

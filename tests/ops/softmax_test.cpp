@@ -6,6 +6,8 @@
 #include "placed_case.hpp"
 #include "random_tensors.hpp"
 
+BOOST_AUTO_TEST_SUITE(softmax)
+
 namespace {
 
 using namespace test;
@@ -48,8 +50,6 @@ std::string way_of(const Problem& problem) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(softmax)
 
 BOOST_AUTO_TEST_CASE(every_kind) {
   RandomProblems random(1);

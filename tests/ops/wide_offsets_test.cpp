@@ -5,6 +5,8 @@
 
 #include "ops/placed_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(wide_offsets)
+
 namespace {
 
 using namespace test;
@@ -69,8 +71,6 @@ PoolingSpec pooling_of(kilnPoolingMode_t mode) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wide_offsets)
 
 BOOST_AUTO_TEST_CASE(forward_propagation) {
   const Make make = [](const Tensors& t) { return make_convolution(spec_of(1), t[0], t[1], t[2]); };

@@ -9,12 +9,12 @@
 namespace test {
 
 // All tiles laid on a problem, whether or not they suit it.
-inline std::vector<DenseTile> all_laid(bool planar, const ConvolutionProblem& problem,
+inline std::vector<DenseTile> all_laid(bool of_nchw, const ConvolutionProblem& problem,
                                        const DeviceDescription& on = device()->description()) {
   return seen_turned(Seen(problem, on), [&](const Seen& seen) {
     std::vector<DenseTile> tiles;
-    for (const DenseTile& tile : dense_tiles(planar))
-      tiles.push_back(lay_dense_tile(tile, planar, seen));
+    for (const DenseTile& tile : dense_tiles(of_nchw))
+      tiles.push_back(lay_dense_tile(tile, of_nchw, seen));
     return tiles;
   });
 }

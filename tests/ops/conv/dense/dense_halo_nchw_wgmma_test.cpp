@@ -10,6 +10,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(dense_halo_nchw_wgmma)
+
 namespace {
 
 using namespace test;
@@ -41,8 +43,6 @@ void check(const OperationCase& item, std::size_t turn) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dense_halo_nchw_wgmma)
 
 // Planes, channels and rows that end within a tile; every width of a patch. Lines of 64, 32 and 16
 // pixels; columns that are loaded, or shifted; halos of a row of taps, and of one tap.

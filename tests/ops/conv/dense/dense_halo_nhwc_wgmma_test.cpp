@@ -9,6 +9,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(dense_halo_nhwc_wgmma)
+
 namespace {
 
 using namespace test;
@@ -35,8 +37,6 @@ void check(const OperationCase& item, std::size_t patch) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dense_halo_nhwc_wgmma)
 
 // More tiles than a block has warpgroups, more chunks of channels than halos, more taps than
 // stages.

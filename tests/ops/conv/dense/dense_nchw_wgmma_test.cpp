@@ -7,6 +7,8 @@
 #include "ops/conv/dense/dense_case.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(dense_nchw_wgmma)
+
 namespace {
 
 using namespace test;
@@ -50,8 +52,6 @@ FinalizeOptions by_name() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dense_nchw_wgmma)
 
 // Planes, channels and rows that end within a tile.
 BOOST_AUTO_TEST_CASE(every_tile) {

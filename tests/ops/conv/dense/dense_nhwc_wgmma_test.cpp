@@ -7,6 +7,8 @@
 #include "ops/conv/dense/dense_case.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(dense_nhwc_wgmma)
+
 namespace {
 
 using namespace test;
@@ -59,8 +61,6 @@ FinalizeOptions by_name() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(dense_nhwc_wgmma)
 
 // Pixels, channels and rows that end within a tile, more tiles than blocks.
 BOOST_AUTO_TEST_CASE(every_tile) {

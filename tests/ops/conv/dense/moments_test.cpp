@@ -10,6 +10,8 @@
 #include "ops/conv/tensor_core_case.hpp"
 #include "ops/conv/written_results.hpp"
 
+BOOST_AUTO_TEST_SUITE(moments)
+
 namespace {
 
 using namespace test;
@@ -50,8 +52,6 @@ void check_tile(const OperationCase& item, const DenseTile& tile, const DeviceDe
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(moments)
 
 // Pixels, and rows, that end within a tile; several tiles of a block, several blocks of the same
 // rows, as many blocks as there are tiles; a residual, which is loaded into the slab.

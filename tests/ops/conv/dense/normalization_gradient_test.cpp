@@ -10,6 +10,8 @@
 #include "ops/conv/written_results.hpp"
 #include "problem/result_pass.hpp"
 
+BOOST_AUTO_TEST_SUITE(normalization_gradient)
+
 namespace {
 
 using namespace test;
@@ -85,8 +87,6 @@ void check_tile(const OperationCase& item, const DenseTile& tile, const DeviceDe
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(normalization_gradient)
 
 // Pixels, and rows, that end within a tile; several tiles of a block, several blocks of the same
 // rows, as many blocks as there are tiles; one to three further steps of the ring.

@@ -10,6 +10,8 @@
 #include "engines/conv/tile/gemm_tile.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(wgrad_dense_nchw)
+
 namespace {
 
 using namespace test;
@@ -54,8 +56,6 @@ void check(const OperationCase& item, std::size_t turn) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wgrad_dense_nchw)
 
 // Planes, channels and filters that end within a tile.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {

@@ -5,6 +5,8 @@
 
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(depthwise_fma)
+
 namespace {
 
 using namespace test;
@@ -17,8 +19,6 @@ ConvolutionProblem gradient(const char* line, DataType type, kilnTensorFormat_t 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(depthwise_fma)
 
 // Rows that leave by 16 bytes, by fewer, and by single elements; an odd width, with a phase that
 // has a pixel less; phases without taps; strides along one dimension alone; pairs of threads whose

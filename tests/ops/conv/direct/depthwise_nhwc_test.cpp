@@ -9,6 +9,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(depthwise_nhwc)
+
 namespace {
 
 using namespace test;
@@ -19,8 +21,6 @@ const RecipeEngine of_filters(::kiln::wgrad_depthwise_nhwc_fma);
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(depthwise_nhwc)
 
 // Channels and pixels that end within a tile; filters of one tap, row and column; phases of a data
 // gradient, some without taps.

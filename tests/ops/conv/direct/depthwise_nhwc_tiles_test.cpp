@@ -9,6 +9,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(depthwise_nhwc_tiles)
+
 namespace {
 
 using namespace test;
@@ -20,8 +22,6 @@ std::vector<Candidate> candidates_of(const Problem& problem) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(depthwise_nhwc_tiles)
 
 BOOST_AUTO_TEST_CASE(all_are_right) {
   // Whether it is the large tile; rows and columns of pixels of a thread.

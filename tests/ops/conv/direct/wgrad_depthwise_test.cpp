@@ -10,6 +10,8 @@
 #include "engines/conv/direct/wgrad_depthwise_fma.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(wgrad_depthwise)
+
 namespace {
 
 using namespace test;
@@ -23,8 +25,6 @@ ConvolutionProblem gradient(const char* line, DataType type,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wgrad_depthwise)
 
 BOOST_AUTO_TEST_CASE(shapes) {
   std::size_t turn = 0;

@@ -7,6 +7,8 @@
 #include "engines/choice.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(epilogue)
+
 namespace {
 
 using namespace test;
@@ -54,8 +56,6 @@ EpilogueList list_of(const Line& line, bool transposed, std::string_view order) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(epilogue)
 
 // Small integers, so that every engine's sums are exact, and an activation that maps integers to
 // integers.

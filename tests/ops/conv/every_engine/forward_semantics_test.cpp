@@ -7,6 +7,8 @@
 #include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(forward_semantics)
+
 namespace {
 
 using namespace test;
@@ -31,8 +33,6 @@ void widen(Dims& strides, const Dims& sizes, std::int64_t gap) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(forward_semantics)
 
 BOOST_AUTO_TEST_CASE(mixed_layouts_and_gaps) {
   for (const char* line :

@@ -7,6 +7,8 @@
 #include "ops/conv/every_engine/every_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(lost_sums)
+
 namespace {
 
 using namespace test;
@@ -20,8 +22,6 @@ bool is_in_three_products(const Option& option) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(lost_sums)
 
 // Numbers whose products are within f32's range, but overflow when they are scaled.
 BOOST_AUTO_TEST_CASE(large_numbers) {

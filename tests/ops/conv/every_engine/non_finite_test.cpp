@@ -10,6 +10,8 @@
 #include "ops/conv/every_engine/every_engine.hpp"
 #include "ops/conv/tensor_core_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(non_finite)
+
 namespace {
 
 using namespace test;
@@ -176,8 +178,6 @@ void check(const Arithmetic& arithmetic, std::size_t least_engines, unsigned sha
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(non_finite)
 
 BOOST_AUTO_TEST_CASE(f32_default) { check(all_arithmetics[0], has_warpgroups() ? 17 : 10); }
 BOOST_AUTO_TEST_CASE(f32_tf32) { check(all_arithmetics[1], has_warpgroups() ? 17 : 10); }

@@ -6,6 +6,8 @@
 #include "ops/placed_case.hpp"
 #include "ops/random_tensors.hpp"
 
+BOOST_AUTO_TEST_SUITE(three_passes)
+
 namespace {
 
 using namespace test;
@@ -43,8 +45,6 @@ double dot(const HostTensor& a, const HostTensor& b) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(three_passes)
 
 BOOST_AUTO_TEST_CASE(random_problems_on_every_engine) {
   RandomProblems random(1);

@@ -7,6 +7,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(few_input_channels_nhwc)
+
 namespace {
 
 using namespace test;
@@ -14,8 +16,6 @@ using namespace test;
 const RecipeEngine forward(few_input_channels_nhwc_mma);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(few_input_channels_nhwc)
 
 // Copies of 16, 8, 4 and 2 bytes; channels of one warp, two warps and several blocks; one step and
 // many, with and without padding in the last one.

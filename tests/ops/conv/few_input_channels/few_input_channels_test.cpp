@@ -10,6 +10,8 @@
 #include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(few_input_channels)
+
 namespace {
 
 using namespace test;
@@ -31,8 +33,6 @@ void check_exact(const OperationCase& item) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(few_input_channels)
 
 // On a chip with a single multiprocessor, blocks compute several bands each, and the last block
 // fewer.

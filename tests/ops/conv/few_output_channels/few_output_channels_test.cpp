@@ -11,6 +11,8 @@
 #include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(few_output_channels)
+
 namespace {
 
 using namespace test;
@@ -36,8 +38,6 @@ void check_exact(const OperationCase& item) {
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(on_warps, problem); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(few_output_channels)
 
 // 15, 21, 33 and 55 columns of the product. On a chip with a single multiprocessor, blocks compute
 // several tiles each, and the last block fewer.

@@ -13,6 +13,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(grouped_nhwc)
+
 namespace {
 
 using namespace test;
@@ -22,8 +24,6 @@ const RecipeEngine halos(grouped_halo_nhwc_mma);
 const RecipeEngine of_filters(::kiln::wgrad_grouped_nhwc_mma);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(grouped_nhwc)
 
 // Blocks of 32 and of 64 channels, and channels that end within a block; pixels of several tiles,
 // and fewer than a warp's; one tap, rows and columns of taps, more taps than a step covers and than

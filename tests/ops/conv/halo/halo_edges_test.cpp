@@ -5,6 +5,8 @@
 
 #include "ops/conv/halo/halo_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(halo_edges)
+
 namespace {
 
 using namespace test;
@@ -14,8 +16,6 @@ void check_exact(const OperationCase& item, const EngineOfLayout& tested) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(halo_edges)
 
 // Sizes that no tile divides, padding as large as the filter, strides, dilations, groups, rows of
 // taps that are outside the source for all pixels of a tile, filters of one row and of one column,

@@ -4,6 +4,8 @@
 
 #include "ops/conv/halo/warpgroup_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(halo_nchw_wgmma)
+
 namespace {
 
 using namespace test;
@@ -20,8 +22,6 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine
 void check_exact(const OperationCase& item) { check_integers(item, engine.name()); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(halo_nchw_wgmma)
 
 // Split counts of one, two, five and eight. Some parts begin in the middle of a chunk of channels,
 // and some are empty.

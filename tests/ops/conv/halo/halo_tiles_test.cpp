@@ -4,6 +4,8 @@
 
 #include "ops/conv/halo/halo_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(halo_tiles)
+
 namespace {
 
 using namespace test;
@@ -31,8 +33,6 @@ void check_tile(const RecipeEngine<HaloMmaTile>& halo, const HaloMmaTile& tile,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(halo_tiles)
 
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   kiln_test::ShareOfCases share = share_of_cases();

@@ -8,6 +8,8 @@
 #include "engines/conv/wgrad/wgrad_nhwc_mma.hpp"
 #include "ops/conv/forward_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(implicit_gradient_tiles)
+
 namespace {
 
 using namespace test;
@@ -15,8 +17,6 @@ using namespace test;
 const RecipeEngine channels_last(::kiln::wgrad_nhwc_mma);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(implicit_gradient_tiles)
 
 // On small integers, sums are exact in every order.
 BOOST_AUTO_TEST_CASE(every_tile_and_every_split) {

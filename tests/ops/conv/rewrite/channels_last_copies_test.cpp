@@ -6,6 +6,8 @@
 
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(channels_last_copies)
+
 namespace {
 
 using namespace test;
@@ -36,8 +38,6 @@ void check_all(std::initializer_list<Layer> layers) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(channels_last_copies)
 
 // Odd planes such as 7 x 7 and 13 x 13, of which only every eighth begins at a multiple of 16
 // bytes; channels and pixels that end within a tile of copies; last chunks with fewer images.

@@ -5,6 +5,8 @@
 
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(padded_copies)
+
 namespace {
 
 using namespace test;
@@ -31,8 +33,6 @@ constexpr Layer layers[] = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(padded_copies)
 
 // In every second case the result is scaled and added to its previous content.
 BOOST_AUTO_TEST_CASE(layers_and_chunks) {

@@ -8,6 +8,8 @@
 #include "codegen/loops.hpp"
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(parts_of_images)
+
 namespace {
 
 using namespace test;
@@ -48,8 +50,6 @@ constexpr Case cases[] = {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(parts_of_images)
 
 // In every second case the result is scaled and added to its previous content. Workspace for larger
 // parts, too, and parts of which neither the results nor dy are copied.

@@ -7,6 +7,8 @@
 
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(patches)
+
 namespace {
 
 using namespace test;
@@ -42,8 +44,6 @@ std::string reason(const ConvolutionProblem& problem) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(patches)
 
 // With and without workspace; every second result is scaled and added to its previous content.
 BOOST_AUTO_TEST_CASE(all_passes_and_types) {

@@ -6,6 +6,8 @@
 
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(slices_of_channels)
+
 namespace {
 
 using namespace test;
@@ -50,8 +52,6 @@ constexpr RelayoutVariant stored{.budget = 0, .copy_results = false, .slices = t
     copied{.budget = 0, .copy_results = false, .copy_dw = true, .slices = true};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(slices_of_channels)
 
 // Of input channels and of output channels, whichever tensor is the larger; strides, several
 // dimensions, and a tensor whose channels are padded, which is never the one that is sliced.

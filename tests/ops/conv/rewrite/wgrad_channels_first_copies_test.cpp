@@ -8,6 +8,8 @@
 
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(wgrad_channels_first_copies)
+
 namespace {
 
 using namespace test;
@@ -38,8 +40,6 @@ void check_copies_first(const OperationCase& item, std::size_t budget) {
 std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine, problem); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wgrad_channels_first_copies)
 
 // Odd planes, strides and dilation, lines, and volumes, in one chunk and in several; every second
 // result is scaled and added to its previous content.

@@ -12,6 +12,8 @@
 #include "ops/conv/tensor_core_case.hpp"
 #include "plan/kernel_cache.hpp"
 
+BOOST_AUTO_TEST_SUITE(stand_ins)
+
 namespace {
 
 using namespace test;
@@ -77,8 +79,6 @@ std::size_t kernels_of(const Engine& tested, const Arithmetic& arithmetic, Convo
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stand_ins)
 
 // There is one kernel for each pass, whatever the sizes, strides, groups and layout; for data
 // gradients there is one for each range of numbers of phases.

@@ -9,6 +9,8 @@
 #include "engines/conv/wgrad/wgrad_few_channels_mma.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(wgrad_few_channels)
+
 namespace {
 
 using namespace test;
@@ -41,8 +43,6 @@ void check_gradients(const ConvolutionProblem& problem, std::size_t& turn,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wgrad_few_channels)
 
 // Few channels of x, then of dy; copies of 16, 8, 4 and 2 bytes; dy and the filter end within
 // tiles.

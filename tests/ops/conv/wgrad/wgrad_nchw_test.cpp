@@ -14,6 +14,8 @@
 #include "ops/conv/tensor_core_case.hpp"
 #include "ops/placed_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(wgrad_nchw)
+
 namespace {
 
 using namespace test;
@@ -56,8 +58,6 @@ BandTile tile_of(const ConvolutionProblem& problem) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wgrad_nchw)
 
 BOOST_AUTO_TEST_CASE(every_shape_and_every_split) {
   kiln_test::ShareOfCases share = share_of_cases();
