@@ -17,6 +17,8 @@
 #include "engines/conv/recipe/recipe_engine.hpp"
 #include "ops/conv/channels_last_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(depthwise_rows)
+
 namespace {
 
 using namespace test;
@@ -31,8 +33,6 @@ std::string reason(const ConvolutionProblem& problem) { return refusal_of(engine
 constexpr ConvolutionPass gathers[] = {ConvolutionPass::fprop, ConvolutionPass::dgrad};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(depthwise_rows)
 
 // Numbers of channels of every remainder, in one block and in several, whose last one is not full.
 BOOST_AUTO_TEST_CASE(widths) {

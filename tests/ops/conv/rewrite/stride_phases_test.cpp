@@ -7,6 +7,8 @@
 #include "ops/conv/channels_last_case.hpp"
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
+BOOST_AUTO_TEST_SUITE(stride_phases)
+
 namespace {
 
 using namespace test;
@@ -21,8 +23,6 @@ std::string reason(const char* line, DataType type = KILN_DATA_HALF) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stride_phases)
 
 BOOST_AUTO_TEST_CASE(all_kinds) {
   std::size_t turn = 0;
