@@ -115,10 +115,12 @@ class Exactness(unittest.TestCase):
         return torch.stack(losses)
 
     def test_free_steps(self):
-        """f64: the same losses. f32, in the full run: as near to PyTorch's in f64 as PyTorch's two layouts are."""
+        """As near to PyTorch's losses as those of its other layout are, whose rounding the steps make larger: after 200
+        steps of f64 they are 9e-8 apart. f32 in the full run alone."""
         exact = self.losses(torch.float64)
-        error = ((self.losses(torch.float64, fused=True, last=True) - exact).abs() / exact).max().item()
-        self.assertLessEqual(error, 1e-9)
+        spread = torch.cummax((self.losses(torch.float64, last=True) - exact).abs(), 0)[0]
+        error = (self.losses(torch.float64, fused=True, last=True) - exact).abs()
+        self.assertLessEqual((error / (4 * spread + 1e-9 * exact)).max().item(), 1)
         if not FULL:
             return
         self.assertLess(exact[-10:].mean().item(), exact[:10].mean().item() / 3)  # it learns
