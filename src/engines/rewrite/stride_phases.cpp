@@ -16,8 +16,8 @@ namespace {
 // Each phase is a launch, and reads dy.
 constexpr std::int64_t most_phases = 8;
 // Phases write every stride-th pixel, and read dy again, which the estimates of layers without
-// strides were not fitted to: on an H200, four phases of groups of 24 and 40 channels took 0.9 to 1.2
-// times the sum.
+// strides were not fitted to: on an H200, four phases of groups of 24 and 40 channels took 0.9
+// to 1.2 times the sum.
 constexpr double phases_share = 1.1;
 const Grant no_workspace{.workspace = 0};
 
