@@ -40,7 +40,8 @@ std::vector<std::string> slow_layers(const std::vector<Problem>& problems) {
       if (std::ranges::find(slow_engines, step.kernel.engine) != slow_engines.end())
         slow.push_back(cat(step.kernel.engine, " ", text_of(problem)));
   }
-  std::ranges::sort(slow);
+  std::ranges::sort(slow);  // a layer may have several steps
+  slow.erase(std::unique(slow.begin(), slow.end()), slow.end());
   return slow;
 }
 

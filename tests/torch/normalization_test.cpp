@@ -1,41 +1,22 @@
 // The extension's operators of batch normalization against a PyTorch that is not there.
-#include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <random>
 
-#include "fake_libtorch.hpp"
+#include "called.hpp"
 #include "kiln/kiln.h"
-#include "torch/control.h"
 
 using fake::Tensor;
 using kiln::torch::Value;
+using namespace test;
 
 namespace {
 
 constexpr std::int64_t images = 3, channels = 4, rows = 3, columns = 2;
 constexpr std::int64_t pixels = images * rows * columns;
 
-Tensor random(std::vector<std::int64_t> sizes, float offset = 0) {
-  static std::mt19937 generator(std::random_device{}());
-  std::normal_distribution<float> normal(offset);
-  Tensor out = fake::make(std::move(sizes), true);
-  for (std::size_t i = 0; i < out.storage->size() * 2; ++i)
-    out.data<float>()[i] = normal(generator);
-  return out;
-}
-
 // Of tensors with channels last: element `i` of a channel.
 float& element(const Tensor& x, std::int64_t channel, std::int64_t i) {
   return x.data<float>()[i * channels + channel];
-}
-
-Value number(double value) { return std::bit_cast<Value>(value); }
-
-void call(const char* name, std::vector<Value>& stack, std::uint64_t results) {
-  BOOST_REQUIRE_EQUAL(kilnTorchRegisterFused("CPU"), "");
-  fake::torch().kernels.at(std::string("kiln::") + name + " CPU")(stack.data(), stack.size(),
-                                                                  results);
 }
 
 struct Statistics {
@@ -167,40 +148,6 @@ BOOST_AUTO_TEST_CASE(a_link_is_its_parts_and_keeps_nothing) {
   fake::take(convolution[2]);
   BOOST_TEST(fake::torch().tensors == 0);
   BOOST_TEST(fake::torch().lists == 0);
-}
-
-BOOST_AUTO_TEST_CASE(maximum_pooling_and_its_gradient) {
-  BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
-  const Tensor x = random({images, channels, rows, columns});
-  const auto put = [&](std::vector<Value>& stack) {
-    stack.push_back(fake::give(x));
-    for (const std::vector<std::int64_t>& list :
-         {std::vector<std::int64_t>{2, 2}, {2, 1}, {0, 0}, {1, 1}})
-      stack.push_back(fake::give_list(list));
-    stack.push_back(1);  // ceil mode: rows 0 and 1, and row 2
-  };
-  std::vector<Value> forward;
-  put(forward);
-  call("max_pool", forward, 1);
-  const Tensor y = fake::take(forward[0]);
-  BOOST_REQUIRE((y.sizes == std::vector<std::int64_t>{images, channels, 2, 1}));
-  std::vector<Value> backward{fake::give(y)};
-  put(backward);
-  call("max_pool_backward", backward, 1);
-  const Tensor dx = fake::take(backward[0]);
-  const auto at = [](const Tensor& t, std::int64_t n, std::int64_t c, std::int64_t h,
-                     std::int64_t w) -> float& {
-    return t
-        .data<float>()[n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3]];
-  };
-  for (std::int64_t n = 0; n < images; ++n)
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t h = 0; h < rows; ++h)
-        for (std::int64_t w = 0; w < columns; ++w) {
-          const float most = at(y, n, c, h / 2, 0), own = at(x, n, c, h, w);
-          BOOST_REQUIRE(own <= most);
-          BOOST_REQUIRE_EQUAL(at(dx, n, c, h, w), own == most ? most : 0);
-        }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_served_is_composed) {

@@ -19,7 +19,6 @@ constexpr std::int64_t most_phases = 8;
 // strides were not fitted to: on an H200, four phases of groups of 24 and 40 channels took 0.9
 // to 1.2 times the sum.
 constexpr double phases_share = 1.1;
-const Grant no_workspace{.workspace = 0};
 
 std::int64_t count_of(const ConvolutionProblem& problem) {
   return problem.stride[0] * problem.stride[1] * problem.stride[2];
@@ -134,7 +133,7 @@ std::variant<std::vector<Candidate>, Refusal> StridePhases::candidates(
   if (auto refused = refusal_of(problem)) return refused;
   std::vector<Candidate> only(1);
   for (const Phase& phase : phases_of(problem))
-    only[0].seconds += phases_share * inner.estimate(phase.problem, no_workspace).seconds;
+    only[0].seconds += phases_share * inner.estimate(phase.problem, Grant{.workspace = 0}).seconds;
   return only;
 }
 
@@ -144,7 +143,7 @@ Proposal StridePhases::make(const ConvolutionProblem& problem, const InnerChoice
   std::size_t alignment = 1;
   std::string tile;
   for (const Phase& phase : phases_of(problem)) {
-    const Proposal part = inner.choose(phase.problem, no_workspace);
+    const Proposal part = inner.choose(phase.problem, Grant{.workspace = 0});
     const KernelSpec& kernel = part.first().kernel;
     if (tile.empty())
       tile = cat(count_of(problem), " phases, the first by ", kernel.engine, " ", kernel.tile);
