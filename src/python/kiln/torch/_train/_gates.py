@@ -24,7 +24,8 @@ _PRODUCTS = (operator.mul, torch.mul, "mul")
 
 
 def _is_served(x: Any) -> bool:
-    fits = isinstance(x, torch.Tensor) and 3 <= x.dim() <= 5 and x.dtype in _TYPES and x.numel() > 0
+    plain = type(x) in (torch.Tensor, nn.Parameter) and x.layout is torch.strided
+    fits = plain and 3 <= x.dim() <= 5 and x.dtype in _TYPES and x.numel() > 0
     return fits and not torch.compiler.is_compiling() and not _transforms.active()
 
 
