@@ -95,8 +95,8 @@ constexpr std::string_view may_spill[] = {
     "local_dgrad_fma",
 };
 
-// Dense kernels with sums in their epilogue: there, and not in the loop of products, the largest
-// tile in TF32 has a word more than there are registers.
+// Dense kernels with sums in their epilogue: the largest tile in TF32 has a word more than there
+// are registers, with one store and one load of it in all its code.
 constexpr std::string_view sums_may_spill[] = {"dense_moments_wgmma", "dense_gradient_wgmma"};
 constexpr int most_spilled_by_sums = 16;  // bytes
 
