@@ -95,7 +95,7 @@ constexpr std::string_view may_spill[] = {
     "local_dgrad_fma",
 };
 
-// Dense kernels with sums in their epilogue: the largest tile in TF32 has a word more than there
+// Dense kernels with sums in their epilogue: a tile of 64x256 in TF32 has a word more than there
 // are registers, with one store and one load of it in all its code.
 constexpr std::string_view sums_may_spill[] = {"dense_moments_wgmma", "dense_gradient_wgmma"};
 constexpr int most_spilled_by_sums = 16;  // bytes

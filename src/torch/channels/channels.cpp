@@ -59,6 +59,13 @@ double share_of_one(const Tensor& x) {
          static_cast<double>(x.elements());
 }
 
+// Whether there is a result, which then is the operator's.
+bool gave(Tensor& result, Value* stack) {
+  if (!result.defined()) return false;
+  stack[0] = give_tensor(std::move(result));
+  return true;
+}
+
 void note(Pass pass, const Tensor& x, Refusal refusal) {
   if (refusal != nullptr) note_refusal(pass, x, Tensor(), {}, refusal);
 }
@@ -72,10 +79,7 @@ void channel_means(Value* stack, std::uint64_t, std::uint64_t) {
   if (refusal == nullptr)
     out = run(Pass::sum_channels, x, Tensor(), sizes_of_numbers(x), share_of_one(x));
   note(Pass::sum_channels, x, refusal);
-  if (out.defined()) {
-    stack[0] = give_tensor(std::move(out));
-    return;
-  }
+  if (gave(out, stack)) return;
   stack[0] = share_tensor(x);
   call_python("kiln_torch::native_channel_means", stack, 1);
 }
@@ -86,10 +90,7 @@ void multiply_channels(Value* stack, std::uint64_t, std::uint64_t) {
   const Refusal refusal = check_numbers(x, numbers);
   if (refusal == nullptr) out = run(Pass::multiply, x, numbers, sizes_of(x), 1);
   note(Pass::multiply, x, refusal);
-  if (out.defined()) {
-    stack[0] = give_tensor(std::move(out));
-    return;
-  }
+  if (gave(out, stack)) return;
   stack[0] = share_tensor(x);
   stack[1] = share_tensor(numbers);
   call_python("kiln_torch::native_multiply_channels", stack, 1);
@@ -111,8 +112,7 @@ void multiply_channels_backward(Value* stack, std::uint64_t, std::uint64_t) {
       dnumbers = run(Pass::sum_channels, products, Tensor(), sizes_of_numbers(x), 1);
     if (dnumbers.defined()) dx = run(Pass::multiply, gradient, numbers, sizes_of(x), 1);
   }
-  if (dx.defined()) {
-    stack[0] = give_tensor(std::move(dx));
+  if (gave(dx, stack)) {
     stack[1] = give_tensor(std::move(dnumbers));
     return;
   }
@@ -129,10 +129,7 @@ void add_channels(Value* stack, std::uint64_t, std::uint64_t) {
   const Refusal refusal = check_numbers(x, numbers);
   if (refusal == nullptr) out = run(Pass::add_channels, x, numbers, sizes_of(x), factor);
   note(Pass::add_channels, x, refusal);
-  if (out.defined()) {
-    stack[0] = give_tensor(std::move(out));
-    return;
-  }
+  if (gave(out, stack)) return;
   stack[0] = share_tensor(x);
   stack[1] = share_tensor(numbers);
   stack[2] = std::bit_cast<Value>(factor);

@@ -135,7 +135,7 @@ class Between(unittest.TestCase):
                 for got, want in zip(with_gradients(lambda a, b: _gates.run_product(b, a), x, numbers), exact):
                     self.assertEqual(got.dtype, dtype)
                     self.assertLessEqual(((got.double() - want).abs().max() / want.abs().max()).item(), tolerance)
-                y, means = _gates.run_squeeze(x, 2)
+                y, means = _gates.run_squeeze(x, (2, 3), True)
                 self.assertEqual(y.stride(), x.stride())
                 self.assertLessEqual((means.double() - _channels.means(x.double())).abs().max().item(), tolerance)
 
@@ -143,9 +143,12 @@ class Between(unittest.TestCase):
         x, numbers = torch.randn(2, 4, 3, 3), torch.rand(2, 4, 1, 1)
         for a, b in ((x, numbers[:, :1]), (x, numbers.double()), (x, 2.0), (x, x), (numbers, torch.rand(4, 1, 1)), (3, x)):
             torch.testing.assert_close(_gates.run_product(a, b), a * b)
+        one = torch.randn(4, 3, 3)  # an image alone, whose dimensions of space are the last ones
+        torch.testing.assert_close(_gates.run_squeeze(one, (2, 3), True)[1], F.adaptive_avg_pool2d(one, 1))
         with torch.autocast("cpu", torch.bfloat16):
             low = x.bfloat16()
-            for run, own in ((lambda t: _gates.run_squeeze(t, 2)[1], _channels.means),
+            for run, own in ((lambda t: _gates.run_squeeze(t, (2, 3), False)[1], _channels.means),
+                             (lambda t: _gates.run_squeeze(t, (2, 3), True)[1], lambda t: F.adaptive_avg_pool2d(t, 1)),
                              (lambda t: _pools.run_pool(t, 2, 2, None, 0, 1, False, 1), lambda t: F.avg_pool2d(t, 2))):
                 self.assertEqual(run(low).dtype, own(low).dtype)
 

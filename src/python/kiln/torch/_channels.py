@@ -22,10 +22,6 @@ def space(x: Tensor) -> Tuple[int, ...]:
     return tuple(range(2, x.dim()))
 
 
-def pixels(x: Tensor) -> int:
-    return x.shape[2:].numel()
-
-
 def means(x: Tensor) -> Tensor:
     return x.mean(space(x), keepdim=True)
 

@@ -19,7 +19,8 @@ from .._norm._functions import _TYPES
 from ._run import run_block, run_linked
 
 _MODULES = {nn.AdaptiveAvgPool1d: 1, nn.AdaptiveAvgPool2d: 2, nn.AdaptiveAvgPool3d: 3}
-_FUNCTIONS = {F.adaptive_avg_pool1d: 1, F.adaptive_avg_pool2d: 2, F.adaptive_avg_pool3d: 3}
+_POOLS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+_FUNCTIONS = {function: spatial for spatial, function in _POOLS.items()}
 _PRODUCTS = (operator.mul, torch.mul, "mul")
 
 
@@ -29,10 +30,10 @@ def _is_served(x: Any) -> bool:
     return fits and not torch.compiler.is_compiling() and not _transforms.active()
 
 
-def run_squeeze(x: Any, spatial: int) -> Tuple[Any, Any]:
-    """x, and its means over ``spatial`` dimensions of space, which are kept with size 1."""
-    if not _is_served(x) or x.dim() != spatial + 2 or (x.device.type == "cpu" and torch.is_autocast_enabled("cpu")):
-        return x, x.mean(tuple(range(2, 2 + spatial)), keepdim=True)
+def run_squeeze(x: Any, dims: Tuple[int, ...], pools: bool) -> Tuple[Any, Any]:
+    """x, and its means over ``dims``, which are kept with size 1. pools: by PyTorch's pooling, if Kiln does not serve it."""
+    if not _is_served(x) or x.dim() != len(dims) + 2 or (x.device.type == "cpu" and torch.is_autocast_enabled("cpu")):
+        return x, _POOLS[len(dims)](x, 1) if pools else x.mean(dims, keepdim=True)
     _operators.register()
     return _channels.Squeeze.apply(x)
 
@@ -61,9 +62,10 @@ def _dimensions(args: Any, kwargs: Any) -> Optional[int]:
     return len(dims) if sorted(dims) == list(range(2, 2 + len(dims))) else None
 
 
-def _squeezed(node: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, int]]:
-    """The tensor and the dimensions of space whose means the node is."""
+def _squeezed(node: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, Tuple[int, ...], bool]]:
+    """The arguments of run_squeeze(), if the node is such means."""
     spatial: Optional[int] = None
+    pools = True
     if node.op == "call_module":
         module = traced.get_submodule(str(node.target))
         if type(module) in _MODULES and is_plain(module) and _is_one(module.output_size) and operand_of(node):
@@ -71,9 +73,9 @@ def _squeezed(node: fx.Node, traced: fx.GraphModule) -> Optional[Tuple[fx.Node, 
     elif node.target in _FUNCTIONS and len(node.args) == 2 and not node.kwargs and _is_one(node.args[1]):
         spatial = _FUNCTIONS[node.target]
     elif (node.op, node.target) in (("call_method", "mean"), ("call_function", torch.mean)) and node.args:
-        spatial = _dimensions(node.args[1:], node.kwargs)
+        spatial, pools = _dimensions(node.args[1:], node.kwargs), False
     x = node.args[0] if node.args else None
-    return (x, spatial) if spatial and isinstance(x, fx.Node) else None
+    return (x, tuple(range(2, 2 + spatial)), pools) if spatial and isinstance(x, fx.Node) else None
 
 
 def _is_product(node: fx.Node) -> bool:
@@ -96,7 +98,7 @@ def fuse_gates(traced: fx.GraphModule) -> None:
         found = _squeezed(node, traced)
         if found is None:
             continue
-        x, spatial = found
+        x = found[0]
         products = [user for user in x.users if _is_product(user) and place[user] > place[node]]
         last = max((place[user] for user in products), default=0)
         # No one else has x until then, or a view of it, that might write to it.
@@ -104,7 +106,7 @@ def fuse_gates(traced: fx.GraphModule) -> None:
         if not products or not alone or not _is_of_block(x):
             continue
         with traced.graph.inserting_before(node):
-            call = traced.graph.call_function(run_squeeze, (x, spatial))
+            call = traced.graph.call_function(run_squeeze, found)
             kept = traced.graph.call_function(operator.getitem, (call, 0))
             means = traced.graph.call_function(operator.getitem, (call, 1))
         for user in products:
