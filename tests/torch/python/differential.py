@@ -109,8 +109,8 @@ def check(seed):
     return faults, count, model
 
 
-def run(first, count, seconds=float("inf")):
-    """Checks so many models, at most so long. Returns models, fused convolutions, and faults, a text each."""
+def run(first, count, seconds=float("inf"), check=check):
+    """Checks so many models, at most so long. Returns models, what was fused (here convolutions), and faults, a text each."""
     faults, fused, done, start = [], 0, 0, time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -118,24 +118,25 @@ def run(first, count, seconds=float("inf")):
             if time.monotonic() - start > seconds:
                 break
             try:
-                found, convolutions, model = check(seed)
+                found, more, model = check(seed)
             except Exception as error:
-                found, convolutions, model = [f"raises {type(error).__name__}: {error}"], 0, models.generate(seed)[0]
-            done, fused = done + 1, fused + convolutions
+                found, more, model = [f"raises {type(error).__name__}: {error}"], 0, models.generate(seed)[0]
+            done, fused = done + 1, fused + more
             faults += [f"model {seed}: {text}\n{model.text()}" for text in found]
     return done, fused, faults
 
 
-def main() -> int:
-    count, first = [int(a) for a in sys.argv[1:]] + [10000, 0][len(sys.argv) - 1 :]
+def main(check=check, models=10000, step=100, what="fused convolutions") -> int:
+    """Checks as many models as the program's arguments say, or ``models``, and tells each ten times ``step`` of them."""
+    count, first = [int(a) for a in sys.argv[1:]] + [models, 0][len(sys.argv) - 1 :]
     faulty, total, fused = 0, 0, 0
-    for begin in range(first, first + count, 100):
-        done, convolutions, faults = run(begin, min(100, first + count - begin))
-        total, fused, faulty = total + done, fused + convolutions, faulty + len(faults)
+    for begin in range(first, first + count, step):
+        done, more, faults = run(begin, min(step, first + count - begin), check=check)
+        total, fused, faulty = total + done, fused + more, faulty + len(faults)
         print("\n\n".join(faults) + ("\n" if faults else ""), end="", flush=True)
-        if begin // 100 % 10 == 9:
-            print(f"{total} models, {fused} fused convolutions, {faulty} faults", flush=True)
-    print(f"{total} models, {fused} fused convolutions, {faulty} faults")
+        if begin // step % 10 == 9:
+            print(f"{total} models, {fused} {what}, {faulty} faults", flush=True)
+    print(f"{total} models, {fused} {what}, {faulty} faults")
     return 1 if faulty else 0
 
 

@@ -8,15 +8,16 @@ and in training with some norms frozen; also after unfuse(). Some norms have ano
 Needs PyTorch and no GPU. Prints a line for each fault and exits with 1 if there is one. test_fuse_training.py runs some.
 """
 
+import functools
 import pathlib
 import random
 import sys
-import warnings
 
 here = pathlib.Path(__file__).resolve().parent
 if __name__ == "__main__":
     sys.path[:0] = [str(here), str(here.parents[2] / "src" / "python")]
 
+import differential  # noqa: E402
 import models  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
@@ -115,33 +116,8 @@ def check(seed):
     return faults, blocks, own
 
 
-def run(first, count):
-    """Checks so many models. Returns models, blocks, and faults, a text each."""
-    faults, total = [], 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for seed in range(first, first + count):
-            try:
-                found, blocks, model = check(seed)
-            except Exception as error:
-                found, blocks, model = [f"raises {type(error).__name__}: {error}"], 0, models.generate(seed)[0]
-            total += blocks
-            faults += [f"model {seed}: " + "\n    ".join(found) + f"\n{model.text()}"] if found else []
-    return count, total, faults
-
-
-def main() -> int:
-    count, first = [int(a) for a in sys.argv[1:]] + [500, 0][len(sys.argv) - 1 :]
-    total, blocks, faulty = 0, 0, 0
-    for begin in range(first, first + count, 20):
-        done, more, faults = run(begin, min(20, first + count - begin))
-        total, blocks, faulty = total + done, blocks + more, faulty + len(faults)
-        print("\n\n".join(faults) + ("\n" if faults else ""), end="", flush=True)
-        if begin // 20 % 5 == 4:
-            print(f"{total} models, {blocks} blocks, {faulty} faulty models", flush=True)
-    print(f"{total} models, {blocks} blocks, {faulty} faulty models")
-    return 1 if faulty else 0
+run = functools.partial(differential.run, check=check)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(differential.main(check, 500, 10, "blocks"))
