@@ -59,7 +59,8 @@ def norms():
              ((8, 32, 14, 14), torch.contiguous_format), ((8, 32, 14, 14), torch.channels_last),
              ((4, 16, 5, 6, 7), torch.channels_last_3d)]
     errors = {}
-    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+    # Its cudnn_batch_norm refuses bf16 beside parameters of f32, before it asks cuDNN.
+    for dtype in (torch.float32, torch.float64, torch.float16):
         name, of_numbers = str(dtype).removeprefix("torch."), torch.promote_types(dtype, torch.float32)
         errors[name] = 0
         for sizes, memory in cases:
@@ -128,7 +129,7 @@ def main():
         kernels, of_norms = kernels_in(cache), kernels_in(cache, b"normalization/")
         errors = run("--norms", **preloaded)
         failed = kernels == 0 or kernels_in(cache, b"normalization/") == 0
-    for name, tolerance in (("float32", 1e-5), ("float64", 1e-12), ("float16", 4e-3), ("bfloat16", 3e-2)):
+    for name, tolerance in (("float32", 1e-5), ("float64", 1e-12), ("float16", 4e-3)):
         failed |= not errors[name] <= tolerance
         print(f"batch normalization {name}: largest error {errors[name]:.1e} (at most {tolerance:.0e})")
     for mode, tolerance in (("f32", 1e-4), ("amp", 5e-3)):
