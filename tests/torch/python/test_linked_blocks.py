@@ -177,6 +177,46 @@ class LinkedBlocks(unittest.TestCase):
         got = fused(x)
         self.assertLess((got - kiln.torch.unfuse(fused)(x)).abs().max().item(), 1e-5)
 
+    def test_results_that_are_computed_again(self):
+        """The same bits from less memory."""
+        for model, kept in ((Bottlenecks, {"norm0", "norm3"}), (Dense, set())):
+            torch.manual_seed(1)
+            own = model()
+            results, bytes_kept, reports = [], [], []
+            for recompute in (False, True):
+                fused = copy.deepcopy(kiln.torch.fuse_training(copy.deepcopy(own), recompute=recompute))
+                x = torch.randn(3, 3, 7, 6, generator=torch.Generator().manual_seed(2)).requires_grad_()
+                stored = {}
+                note = lambda t: (stored.setdefault(t.untyped_storage().data_ptr(), t), t)[1]
+                with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+                    y = fused(x)
+                total = sum(each.square().sum() for each in (y if isinstance(y, tuple) else (y,)))
+                results.append(torch.autograd.grad(total, [x, *fused.parameters()]))
+                bytes_kept.append(sum(t.untyped_storage().nbytes() for t in stored.values()))
+                rows = kiln.torch.fused_blocks(fused).rows
+                reports.append({row["norm"] for row in rows if "computed again" in row["carries"]})
+                linked = {row["norm"]: row["conv"] for row in rows if "gradient in" in row["carries"]}
+            self.assertTrue(all(torch.equal(got, want) for got, want in zip(*results)))
+            self.assertEqual(reports, [set(), set(linked) - kept])
+            # norm1 and norm2 of the first have 8 channels of 7 x 6 pixels; norm1 of the second 4 of 4 x 3.
+            self.assertEqual(bytes_kept[0] - bytes_kept[1], 4 * 3 * (2 * 8 * 42 if model is Bottlenecks else 4 * 12))
+        self.assertNotIn("computed again", str(kiln.torch.fused_blocks(kiln.torch.fuse_training(fused))))
+
+    def test_a_frozen_convolution_whose_operand_is_not_kept(self):
+        torch.manual_seed(1)
+        own = Bottlenecks().double()
+        for name in ("deep", "narrow"):
+            getattr(own, name).weight.requires_grad_(False)
+        fused, results = kiln.torch.fuse_training(copy.deepcopy(own), recompute=True), []
+        for model in (fused, own):
+            x = torch.randn(3, 3, 7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
+            total = sum(y.square().sum() for y in model(x))
+            first = torch.autograd.grad(total, [x, *(p for p in model.parameters() if p.requires_grad)], create_graph=True)
+            second = torch.autograd.grad(first[0].square().sum(), x)
+            results.append([*(g.detach() for g in first), *second])
+        for got, want in zip(*results):
+            self.assertLessEqual((got - want).abs().max().item(), 1e-9 * want.abs().max().item())
+
     def test_a_residual_that_changes(self):
         self.same(Writes, {"norm1": "moments", "norm2": "moments, addition", "norm3": "moments, addition"})
         self.same(WritesInPlace, {

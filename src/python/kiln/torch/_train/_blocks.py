@@ -26,12 +26,14 @@ class Block(NamedTuple):
     activation: Found
     nodes: List[fx.Node]  # replaced by the block; the last one is the result
     into: Optional[str] = None  # the path of the convolution that takes the result's gradient
+    is_kept: bool = True  # for that convolution's gradient; else the result is computed again
 
     def carries(self) -> str:
         parts = ["moments"] if self.conv is not None else []
         parts += ["addition"] if self.residual is not None else []
         parts += [self.activation[0]] if self.activation is not None else []
         parts += [f"gradient in {self.into}"] if self.into is not None else []
+        parts += [] if self.is_kept else ["computed again"]
         return ", ".join(parts)
 
 
@@ -98,9 +100,10 @@ def _replace(traced: fx.GraphModule, block: Block) -> fx.Node:
     return call
 
 
-def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
+def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block], recompute: bool) -> None:
     """Links blocks whose result's first reader is the next block's convolution, which then takes the gradient of the
-    normalization, and of whatever else reads the result. blocks: by their calls."""
+    normalization, and of whatever else reads the result. blocks: by their calls. recompute: a result without another
+    reader is not kept for the gradient."""
     place = {node: i for i, node in enumerate(traced.graph.nodes)}
     # What a link keeps of both blocks: a write is an error even where the gradient does not come to what it is kept for.
     kept = {call: [call, *([call.args[3]] if call.args[3] else [])] for call in blocks}
@@ -123,7 +126,10 @@ def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
         reader.replace_all_uses_with(results[reader], lambda user: user not in (normalized, results[reader]))
         result.replace_all_uses_with(normalized, lambda user: user is not reader)
         call.kwargs = {**call.kwargs, "is_open": True}
-        blocks[call] = blocks[call]._replace(into=blocks[reader].conv)
+        is_kept = bool(normalized.users) or not recompute
+        if not is_kept:
+            reader.kwargs = {**reader.kwargs, "keeps": False}
+        blocks[call] = blocks[call]._replace(into=blocks[reader].conv, is_kept=is_kept)
 
 
 def _count_at_once(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
@@ -140,15 +146,16 @@ def _count_at_once(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None
         call.kwargs = {**call.kwargs, "counted": True}
 
 
-def fuse_blocks(traced: fx.GraphModule, root: nn.Module) -> List[Block]:
-    """Replaces all blocks of the module's graph by calls, and returns them in the graph's order."""
+def fuse_blocks(traced: fx.GraphModule, root: nn.Module, recompute: bool) -> List[Block]:
+    """Replaces all blocks of the module's graph by calls, and returns them in the graph's order. recompute: see
+    fuse_training()."""
     found: Dict[fx.Node, Block] = {}
     gather_norms(traced, root)
     # Backwards: if the results of two norms are added, the later one performs the addition.
     for node in reversed([node for node in traced.graph.nodes if _is_norm(node, traced)]):
         block = _block_of(node, traced)
         found[_replace(traced, block)] = block
-    _link(traced, found)
+    _link(traced, found, recompute)
     _count_at_once(traced, found)
     return [found[node] for node in traced.graph.nodes if node in found]
 

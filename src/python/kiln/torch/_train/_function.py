@@ -8,6 +8,7 @@ convolutions' results instead, so that a convolution's gradient goes on through 
                         z                  z       for other readers, such as the addition of a shortcut
 
 ``First`` and ``Link`` normalize what their own convolution makes, too, but the gradient of that is the next node's.
+Where no one else reads z, a Link may leave it, and make it again for the gradient of its convolution's weight.
 
 torch.compile gets the operators that kiln::block consists of, whose gradients it can record.
 """
@@ -135,18 +136,25 @@ def _gradients_of_norm(ctx: Any, dz: Tensor, y: Tensor, mean: Tensor, invstd: Te
     return dy, dz if linear else dresidual, dweight, dbias
 
 
+def _normalized_again(ctx: Any, *numbers: Any) -> Tensor:
+    """act(norm(y) + residual), the same bits as in the forward pass."""
+    with torch._C._AutoDispatchBelowAutograd():
+        return ops.normalize.default(*numbers, ctx.activation, ctx.coefficient, True)
+
+
 class Link(torch.autograd.Function):
     """The normalization of ``before``, and the convolution that reads its result: (y, z, mean, invstd) of the latter's
     block, as First has it, and z of ``before``, which has a gradient, too."""
 
     @staticmethod
     def forward(ctx: Any, y: Tensor, norm_weight: Any, norm_bias: Any, residual: Any, weight: Tensor, bias: Any,
-                before: Any, geometry: Tuple[Any, ...], norm: Norm, statistics: Tuple[Any, ...], factor: float,
-                epsilon: float) -> Tuple[Tensor, ...]:
+                before: Any, keeps: bool, geometry: Tuple[Any, ...], norm: Norm, statistics: Tuple[Any, ...],
+                factor: float, epsilon: float) -> Tuple[Tensor, ...]:
         x = before.z
         made_z, made, mean, invstd = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
         ctx.geometry, ctx.activation, ctx.coefficient = geometry, before.norm.activation, before.norm.coefficient
-        ctx.save_for_backward(y, before.mean, before.invstd, norm_weight, norm_bias, residual, x, weight, bias)
+        kept = x if keeps else None
+        ctx.save_for_backward(y, before.mean, before.invstd, norm_weight, norm_bias, residual, kept, weight, bias)
         ctx.mark_non_differentiable(made_z, mean, invstd)
         ctx.set_materialize_grads(False)
         return made, made_z, mean, invstd, x
@@ -157,6 +165,8 @@ class Link(torch.autograd.Function):
         dx, wants = others[-1], ctx.needs_input_grad
         of_norm, of_convolution = (None,) * 4, (None, None)
         numbers = (y, mean, invstd, norm_weight, norm_bias, residual)
+        if x is None:
+            x = _normalized_again(ctx, *numbers) if wants[4] else y  # without dweight, sizes alone count
         if any(wants[:4]) and dmade is not None and not torch.is_grad_enabled():
             sizes = None if bias is None else list(bias.shape)
             with torch._C._AutoDispatchBelowAutograd():
@@ -176,7 +186,7 @@ class Link(torch.autograd.Function):
                 of_norm = _gradients_of_norm(ctx, dx, *numbers, wants[3])
         dy, dresidual, dnorm_weight, dnorm_bias = of_norm
         given = (dy, dnorm_weight, dnorm_bias, dresidual, *of_convolution)
-        return (*(g if want else None for g, want in zip(given, wants)), *(None,) * 6)
+        return (*(g if want else None for g, want in zip(given, wants)), *(None,) * 7)
 
 
 class Last(torch.autograd.Function):
@@ -212,10 +222,12 @@ def begin_with_norm(x: Tensor, norm: Norm, statistics: Tuple[Any, ...], factor: 
     return Pending(x, z, mean, invstd, norm)
 
 
-def go_on(before: Pending, weight: Tensor, bias: Any, *rest: Any) -> Tuple[Pending, Tensor]:
-    """The block of another one's result, and that result."""
+def go_on(before: Pending, keeps: bool, weight: Tensor, bias: Any, *rest: Any) -> Tuple[Pending, Tensor]:
+    """The block of another one's result, and that result. keeps: that result is kept for the gradient."""
     norm = before.norm
-    y, z, mean, invstd, x = Link.apply(before.y, norm.weight, norm.bias, norm.residual, weight, bias, before, *rest)
+    y, z, mean, invstd, x = Link.apply(
+        before.y, norm.weight, norm.bias, norm.residual, weight, bias, before, keeps, *rest
+    )
     return Pending(y, z, mean, invstd, rest[1]), x
 
 

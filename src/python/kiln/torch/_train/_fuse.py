@@ -19,11 +19,11 @@ def _is_torchs(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.nn.modules") and not isinstance(module, nn.Sequential)
 
 
-def _fuse(module: nn.Module) -> None:
+def _fuse(module: nn.Module, recompute: bool) -> None:
     """Fuses the module or, where its forward cannot be recorded, the modules inside of it."""
     inside = list(module.children())
     if not _is_torchs(module) and any(isinstance(part, NORMALIZATIONS) for part in module.modules()):
-        set_fused(module, True)
+        set_fused(module, True, recompute)
         graphs, name = graphs_of(module), prepare(module)
         if name in graphs.functions:  # what it calls as it is may have blocks inside
             inside = [module.get_submodule(path) for path in dict.fromkeys(graphs.leaves[name])]
@@ -32,7 +32,7 @@ def _fuse(module: nn.Module) -> None:
             module.__dict__["_kiln_why"] = graphs.why.get(name, "")
     for part in inside:
         if not is_fused(part):
-            _fuse(part)
+            _fuse(part, recompute)
 
 
 def unfuse(model: Model) -> Model:
@@ -43,15 +43,18 @@ def unfuse(model: Model) -> Model:
     return model
 
 
-def fuse_training(model: Model) -> Model:
+def fuse_training(model: Model, *, recompute: bool = False) -> Model:
     """Lets Kiln compute the model's blocks of convolution, batch normalization, addition and activation, in training
     and in evaluation. In place; returns the model.
 
     A block is a batch normalization with the convolution before it, if its result goes nowhere else, and with the
     addition and the activation after it. In training the convolution's kernel makes the statistics where it can, and
     one pass normalizes, adds and activates; the gradient takes two, the first of which the next block's convolution
-    makes with its own data gradient where it can. What is kept for the gradient is the convolution's result, not the
-    normalized tensor. Maximum poolings are Kiln's, too.
+    makes with its own data gradient where it can. Poolings beside blocks are Kiln's, too.
+
+    recompute: a block's result that goes into the next block's convolution alone is not kept for the gradient, which
+    computes it again from the convolution's result: one more pass over it, the same bits, and up to half of the memory
+    that a step keeps.
 
     Modules, parameters and buffers stay the same objects in the same places, so state_dict, optimizers, hooks on
     parameters, ``.to()``, ``train()`` and ``eval()``, copies and pickles are as before; the model's class becomes a
@@ -64,7 +67,7 @@ def fuse_training(model: Model) -> Model:
     why other norms were not. ``unfuse(model)`` takes it back.
     """
     unfuse(model)
-    _fuse(model)
+    _fuse(model, recompute)
     return model
 
 

@@ -24,7 +24,7 @@ from ._record import Refused, dispatching, function_of, record, with_defaults
 
 # Older releases have the second alone, which in later ones warns.
 is_fx_symbolic_tracing = getattr(_symbolic_trace, "is_fx_symbolic_tracing", None) or _symbolic_trace.is_fx_tracing
-_KEPT, _KEY = "_kiln_graphs", "_kiln_key"
+_KEPT, _KEY, _RECOMPUTE = "_kiln_graphs", "_kiln_key", "_kiln_recompute"
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -54,7 +54,7 @@ class Graphs:
         name = f"state {len(self.names)}"
         try:
             traced = record(root)
-            self.blocks[name] = fuse_blocks(traced, root)
+            self.blocks[name] = fuse_blocks(traced, root, root.__dict__[_RECOMPUTE])
             if self.blocks[name]:
                 fuse_pools(traced)
                 fuse_gates(traced)
@@ -168,12 +168,14 @@ def is_fused(module: nn.Module) -> bool:
     return isinstance(module, Fused)
 
 
-def set_fused(module: nn.Module, fused: bool) -> None:
-    """Gives the module the class of fused modules, or takes it."""
+def set_fused(module: nn.Module, fused: bool, recompute: bool = False) -> None:
+    """Gives the module the class of fused modules, or takes it. recompute: see fuse_training()."""
     if fused and not is_fused(module):
         module.__class__ = class_of(type(module))
+        module.__dict__[_RECOMPUTE] = recompute
         _add(module)
     elif not fused and is_fused(module):
         _forget(module.__dict__.pop(_KEY, ""))
         module.__dict__.pop(_KEPT, None)
+        module.__dict__.pop(_RECOMPUTE, None)
         module.__class__ = type(module)._unfused  # type: ignore[attr-defined]

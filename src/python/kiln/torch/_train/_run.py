@@ -197,8 +197,12 @@ def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, act
 
 
 def run_linked(conv: Any, norm: Any, x: Any, residual: Any, addition: str, activation: str,
-               coefficient: Optional[float], *, is_open: bool = False, counted: bool = False) -> Tuple[Any, Tensor]:
-    """run_block() where x may be the Pending of another block, and the result of that block."""
+               coefficient: Optional[float], *, is_open: bool = False, counted: bool = False,
+               keeps: bool = True) -> Tuple[Any, Tensor]:
+    """run_block() where x may be the Pending of another block, and the result of that block.
+
+    keeps: that result is kept for the gradient. Else no one else reads it, and it is computed again.
+    """
     rest = (residual, addition, activation, coefficient)
     how = {"is_open": is_open, "counted": counted}
     if not isinstance(x, Pending):
@@ -207,7 +211,7 @@ def run_linked(conv: Any, norm: Any, x: Any, residual: Any, addition: str, activ
         z, weight, bias = _lower(x.z, conv._parameters["weight"], conv._parameters["bias"])
         if z is x.z and _can_carry_moments(conv, norm, z) and _is_one_call(conv, norm, z, residual):
             made, z = go_on(
-                x, weight, bias, _geometry(conv), _what_follows(norm, residual, activation, coefficient),
+                x, keeps, weight, bias, _geometry(conv), _what_follows(norm, residual, activation, coefficient),
                 _statistics(norm), _momentum(norm, counted), norm.eps,
             )
             return made if is_open else end(made), z
