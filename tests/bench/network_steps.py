@@ -42,19 +42,28 @@ def synchronize():
 
 
 def network_of(name):
+    """One of torchvision's, or timm.NAME."""
     import torchvision
 
     torch.manual_seed(0)
-    model = getattr(torchvision.models, name)().to(DEVICE).train()
+    if name.startswith("timm."):
+        import timm
+
+        model = timm.create_model(name.removeprefix("timm."))
+    else:
+        model = getattr(torchvision.models, name)()
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout) or type(module).__name__ == "StochasticDepth":
             module.p = 0.0
-    return model.to(memory_format=torch.channels_last)
+        if type(module).__name__ == "DropPath":
+            module.drop_prob = 0.0
+    return model.to(DEVICE).train().to(memory_format=torch.channels_last)
 
 
-def step_of(forward, parameters, images, pixels):
+def step_of(forward, parameters, images, pixels, target=None):
+    """target: the classes; one of each image if None."""
     x = torch.randn(images, 3, pixels, pixels, device=DEVICE).to(memory_format=torch.channels_last)
-    target = torch.arange(images, device=DEVICE) % 1000
+    target = torch.arange(images, device=DEVICE) % 1000 if target is None else target
     half = torch.float16 if GPU else torch.bfloat16
 
     def step():
@@ -129,6 +138,20 @@ def measure(name, images, step, policies, suffix, arguments, write):
                   f"({min(times):.2f} to {max(times):.2f})", flush=True)
 
 
+def heading(method):
+    """The lines before the table."""
+    version = torch.backends.cudnn.version() if GPU else None
+    cudnn = f"{version // 10000}.{version // 100 % 100}" if version else "none:"
+    commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"], text=True,
+                            capture_output=True, check=False).stdout.strip() or "unknown"
+    return (f"# date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC\n"
+            f"# kiln: {kiln.__version__} (commit {commit}, through kiln.torch)\n"
+            f"# device: {torch.cuda.get_device_name() if GPU else 'the host device'}\n"
+            f"# cudnn: {cudnn} (graph interface, every engine and any workspace, through PyTorch "
+            f"{torch.__version__.split('+')[0]} with cudnn.benchmark)\n"
+            f"# method: {method}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="+", help="NAME:IMAGES[,IMAGES...]")
@@ -140,17 +163,8 @@ def main():
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.benchmark_limit = 0
-    version = torch.backends.cudnn.version() if GPU else None
-    cudnn = f"{version // 10000}.{version // 100 % 100}" if version else "none:"
-    commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "--short", "HEAD"], text=True,
-                            capture_output=True, check=False).stdout.strip() or "unknown"
     with arguments.out.open("w", newline="", encoding="utf-8") as file:
-        file.write(f"# date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC\n"
-                   f"# kiln: {kiln.__version__} (commit {commit}, through kiln.torch)\n"
-                   f"# device: {torch.cuda.get_device_name() if GPU else 'the host device'}\n"
-                   f"# cudnn: {cudnn} (graph interface, every engine and any workspace, through PyTorch "
-                   f"{torch.__version__.split('+')[0]} with cudnn.benchmark)\n"
-                   f"# method: {METHOD.format(blocks=arguments.blocks)}; torch.compile's mode: {arguments.mode}\n")
+        file.write(heading(f"{METHOD.format(blocks=arguments.blocks)}; torch.compile's mode: {arguments.mode}"))
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
 

@@ -23,6 +23,9 @@ NETWORKS = {
     "efficientnet_b0": "EfficientNet-B0",
     "convnext_tiny": "ConvNeXt-T",
     "unet": "U-Net",
+    "vgg16_bn": "VGG-16-BN",
+    "timm.resnet50d": "ResNet-50-D (timm)",
+    "timm.regnety_032": "RegNetY-3.2GF (timm)",
     "diffusion": "diffusion blocks",
     "r3d_18": "R3D-18",
 }
@@ -82,6 +85,16 @@ def faster(own, contestant="kiln"):
     return f"{own['pytorch']['median_us'] / own[contestant]['median_us']:.2f}"
 
 
+def front_fused():
+    """How many times as fast as PyTorch a step in fused blocks is, and as torch.compile's."""
+    lines = []
+    for (network, batch), own in fused_steps("graph").items():
+        fused = own["kiln fused"]["median_us"]
+        cells = [f"{own[peer]['median_us'] / fused:.2f}" if peer in own else "" for peer in ("pytorch", "pytorch compiled")]
+        lines.append([f"{NETWORKS[network]} ({batch})", *cells])
+    return table(["H200; AMP, channels last, in a CUDA graph (images)", "PyTorch's time over it", "torch.compile's"], lines)
+
+
 def front_networks():
     called, graphs, compiled = as_called(), network_steps(), network_steps(compiled=" compiled")
     lines = []
@@ -125,6 +138,36 @@ def networks_in_graphs():
         lines.append([f"{NETWORKS[network]}, {batch}", *cells])
     return table(["network, images", "PyTorch, ms", "`wait`", "`measure`", "PyTorch under torch.compile, ms", "`wait` under it"],
                  lines)
+
+
+def fused_steps(how):
+    """{(network, batch): {contestant: row}} of steps in CUDA graphs or as called."""
+    rows = read([ROOT / "h200/fused_steps.csv"])[1]
+    return {(name, int(batch)): {row["contestant"]: row for row in own}
+            for (name, batch, direction), own in grouped(rows, ["layer", "batch", "direction"]).items() if direction == how}
+
+
+FUSED = {"pytorch": "PyTorch", "kiln": "`enable()`", "kiln fused": "fused", "kiln fused recompute": "with `recompute`",
+         "pytorch compiled": "torch.compile"}
+
+
+def fused_networks():
+    """Milliseconds in a CUDA graph, and the GiB that a step holds."""
+    graphs, called, lines = fused_steps("graph"), fused_steps("called"), []
+    for key, own in graphs.items():
+        cells = [f"{own[name]['median_us'] / 1000:.2f}" if name in own else "" for name in FUSED]
+        cells += [f"{called[key][name]['workspace_bytes'] / 2**30:.2f}" if name in called[key] else ""
+                  for name in FUSED if name != "kiln"]
+        lines.append([f"{NETWORKS[key[0]]}, {key[1]}", *cells])
+    return table(["network, images", *(f"{name}, ms" for name in FUSED.values()),
+                  *(f"{name}, GiB" for way, name in FUSED.items() if way != "kiln")], lines)
+
+
+def fused_speeds(contestant, peer, how="graph"):
+    """How many times as fast as a peer, over the networks: the least, the geometric mean, the most."""
+    own = [rows[peer]["median_us"] / rows[contestant]["median_us"] for rows in fused_steps(how).values()
+           if peer in rows and contestant in rows]
+    return [f"{value:.2f}" for value in (min(own), mean(own), max(own))]
 
 
 def worst_measure():

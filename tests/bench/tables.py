@@ -24,6 +24,8 @@ CELLS = {
     "latency": "Time on the host; less is better.",
     "steps": "Milliseconds of a step, in parentheses the least and the most, and how many times as fast as PyTorch; above 1 Kiln "
              "is faster. In a CUDA graph nothing waits for the host.",
+    "fused": "Milliseconds of a step, in parentheses the least and the most; of steps as called also the GiB that they hold at "
+             "most beyond parameters and images. In a CUDA graph nothing waits for the host.",
     "speed": "How many times as fast as {cudnn} Kiln is: forward / data gradient / filter gradient, each the geometric mean "
              "over the layers; above 1 Kiln is faster. Each layer: [{page}]({page}#{anchor}).",
 }
@@ -31,6 +33,7 @@ WHAT = {
     "memory": "pooling, activations, softmax, transforms, reductions",
     "latency": "what a plan and a call cost the host",
     "steps": "training steps of networks, in CUDA graphs and as called",
+    "fused": "training steps of networks with batch normalization: convolutions alone, fused blocks, torch.compile",
     "speed": "layers of networks",
 }
 
@@ -121,6 +124,25 @@ def steps(rows, machine):
                      "Kiln, `measure`"], lines)
 
 
+def fused(rows, machine):
+    """A line for each network, in a CUDA graph and as called."""
+    contestants = {"pytorch": f"PyTorch with {peer(machine, 'cudnn')}", "kiln": "Kiln's convolutions", "kiln fused": "fused blocks",
+                   "kiln fused recompute": "fused, recompute", "pytorch compiled": "torch.compile"}
+    lines = []
+    for key, own in grouped(rows, ["layer", "batch", "direction"]).items():
+        of, cells = {row["contestant"]: row for row in own}, []
+        for name in contestants:
+            row = of.get(name)
+            if row is None:
+                cells.append("")
+                continue
+            median, least, most = (row[column] / 1000 for column in ("median_us", "min_us", "max_us"))
+            peak = f", {row['workspace_bytes'] / 2**30:.2f} GiB" if row["workspace_bytes"] else ""
+            cells.append(f"{median:.2f} ({least:.2f} to {most:.2f}){peak}")
+        lines.append([*key[:2], "in a CUDA graph" if key[2] == "graph" else "as called", *cells])
+    return markdown(["network", "images", "step", *contestants.values()], lines)
+
+
 def speed(rows, machine):
     ratios = speeds(rows)
     panels = in_order(key[0] for key in ratios)
@@ -185,13 +207,14 @@ def layers(rows, machine):
 def kind_of(rows):
     suites = {row["suite"] for row in rows} - {"ceilings"}
     return ("memory" if "memory" in suites else "latency" if "latency" in suites else "steps" if "steps" in suites
+            else "fused" if "fused" in suites
             else "speed" if any(row["contestant"] == "cudnn graph" for row in rows) else "rates")
 
 
 def what(kind, rows):
     """What a file has, in words: its suites or operations, and its problem classes."""
     suites = in_order(SUITES.get(row["suite"], row["suite"]) for row in rows if row["suite"] != "ceilings")
-    if kind in ("latency", "steps"):
+    if kind in ("latency", "steps", "fused"):
         return WHAT[kind]
     names = in_order(panel_name((row["type"], row["math"], row["layout"])) for row in rows
                      if row["contestant"] == "kiln" and row["type"])
@@ -246,7 +269,7 @@ def pages(folder):
         if kind == "memory":
             of_pages.setdefault(page, []).append(f"{head}{memory(rows, machine)}\n")
             continue
-        table = {"rates": rates, "latency": latency, "speed": speed, "steps": steps}[kind](rows, machine)
+        table = {"rates": rates, "latency": latency, "speed": speed, "steps": steps, "fused": fused}[kind](rows, machine)
         all_files.tables.append(f"{head}{table}\n")
         if kind == "speed":
             all_files.against_graph.setdefault(peer(machine, "cudnn"), []).append(rows)

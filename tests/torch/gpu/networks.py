@@ -29,11 +29,11 @@ def diffusion():
 
 
 class UNet(nn.Module):
-    """Ronneberger's, with padding and half its channels."""
+    """Ronneberger's, with padding; with 64 channels, its own."""
 
-    def __init__(self):
+    def __init__(self, channels=32):
         super().__init__()
-        widths = [32, 64, 128, 256, 512]
+        widths = [channels << level for level in range(5)]
         pair = lambda i, o: nn.Sequential(
             nn.Conv2d(i, o, 3, padding=1), nn.BatchNorm2d(o), nn.ReLU(),
             nn.Conv2d(o, o, 3, padding=1), nn.BatchNorm2d(o), nn.ReLU(),
