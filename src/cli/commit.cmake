@@ -1,7 +1,12 @@
 # Writes OUTPUT, which says from which commit of the git repository SOURCE Kiln is built. Run at every
-# build; the file changes only when the commit does. Empty in an unpacked archive, which has no
-# repository, and in one that lies inside somebody else's.
-set(commit "")
+# build; the file changes only when the commit does. An archive that git made has the commit in place of
+# the format below (.gitattributes); one that was made otherwise has none, even inside somebody else's
+# repository.
+set(commit "$Format:%H$")
+if(commit MATCHES "Format")
+  set(commit "")
+endif()
+string(SUBSTRING "${commit}" 0 12 commit)
 if(EXISTS ${SOURCE}/.git)
   execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=* WORKING_DIRECTORY ${SOURCE}
     OUTPUT_VARIABLE commit ERROR_QUIET RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -5,53 +5,60 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <mutex>
+#include <ctime>
 #include <new>
 
 namespace kiln {
 namespace {
 
-constinit std::timed_mutex mutex;
+// Not std::timed_mutex, which some standard libraries construct when the program begins.
+constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 // The thread that holds the lock to use the loader, and the one that holds it to fork; 0: none.
 constinit std::atomic<pthread_t> user{0}, forker{0};
 
 // A fork waits no longer than this. A thread that opens a library may itself wait for what the
 // forking thread holds: before glibc 2.36 closing a library waits until no fork is under way.
 // NVRTC takes less than a second to open from a disk.
-constexpr std::chrono::seconds patience(5);
+constexpr std::time_t patience = 5;  // seconds
+
+bool lock_in_time() {
+  timespec end{};
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += patience;
+  return pthread_mutex_timedlock(&mutex, &end) == 0;
+}
 
 }  // namespace
 
 LoaderLock::LoaderLock() : outermost_(user.load() != pthread_self()) {
   if (!outermost_) return;
-  mutex.lock();
+  pthread_mutex_lock(&mutex);
   user = pthread_self();
 }
 
 LoaderLock::~LoaderLock() {
   if (!outermost_) return;
   user = 0;
-  mutex.unlock();
+  pthread_mutex_unlock(&mutex);
 }
 
 void take_loader_lock_for_fork() {
-  if (user.load() != pthread_self() && mutex.try_lock_for(patience)) forker = pthread_self();
+  if (user.load() != pthread_self() && lock_in_time()) forker = pthread_self();
 }
 
 void release_loader_lock_in_parent() {
   if (forker.load() != pthread_self()) return;
   forker = 0;
-  mutex.unlock();
+  pthread_mutex_unlock(&mutex);
 }
 
 // The child has only the thread that forked. Whatever the lock was, it is new, and held only if
 // this thread forked while it was inside the loader.
 void release_loader_lock_in_child() {
-  new (&mutex) std::timed_mutex;
+  mutex = PTHREAD_MUTEX_INITIALIZER;
   forker = 0;
   if (user.load() == pthread_self())
-    mutex.lock();
+    pthread_mutex_lock(&mutex);
   else
     user = 0;
 }
