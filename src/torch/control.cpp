@@ -80,6 +80,7 @@ const char* kilnTorchDisable(const char* key) {
 const char* kilnTorchRegisterFused(const char* key) {
   return give(add_library(fused, "kiln", key,
                           {{"convolution_bias_activation", &convolution_bias_activation},
+                           {"convolution_into", &convolution_into},
                            {"convolution_moments", &convolution_moments},
                            {"convolution_backward", &fused_convolution_backward},
                            {"moments", &moments},

@@ -152,6 +152,7 @@ class Serving {
 // Takes the arguments from the stack and leaves the gradients there.
 void compute(Value* stack, bool only_if_enabled) {
   BackwardCall call = BackwardCall::take(stack);
+  call.arguments.by_side = !only_if_enabled;
   const Refusal refusal = call.check();
   Gradients out = !only_if_enabled || is_enabled(call.x)
                       ? gradients_of(call, refusal)

@@ -17,6 +17,16 @@ bool expand(const Integers& given, int spatial, std::int64_t least,
   return true;
 }
 
+// Sets the padding, which is the same before and after unless the arguments have both.
+bool expand_padding(const Arguments& arguments, Geometry& g) {
+  Integers before = arguments.padding, after = arguments.padding;
+  if (arguments.has_sides(g.spatial)) {
+    before.count = after.count = static_cast<std::size_t>(g.spatial);
+    std::shift_left(after.values.begin(), after.values.end(), g.spatial);
+  }
+  return expand(before, g.spatial, 0, g.padding) && expand(after, g.spatial, 0, g.padding_after);
+}
+
 bool has_short_span(int rank, const std::int64_t* sizes, const std::int64_t* strides) {
   std::int64_t span = 0;
   for (int i = 0; i < rank; ++i) {
@@ -31,7 +41,7 @@ bool has_short_span(int rank, const std::int64_t* sizes, const std::int64_t* str
 std::int64_t result_size(const Geometry& g, int i, std::int64_t in, std::int64_t filter) {
   const std::int64_t extent = (filter - 1) * g.dilation[i] + 1;
   if (g.transposed) return (in - 1) * g.stride[i] + extent - 2 * g.padding[i] + g.output_padding[i];
-  const std::int64_t room = in + 2 * g.padding[i] - extent;
+  const std::int64_t room = in + g.padding[i] + g.padding_after[i] - extent;
   return room < 0 ? 0 : room / g.stride[i] + 1;
 }
 
@@ -73,12 +83,13 @@ Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments,
   g.spatial = x.rank() - 2;
   g.transposed = arguments.transposed;
   g.groups = arguments.groups;
-  if (!expand(arguments.stride, g.spatial, 1, g.stride) ||
-      !expand(arguments.padding, g.spatial, 0, g.padding) ||
+  if (!expand(arguments.stride, g.spatial, 1, g.stride) || !expand_padding(arguments, g) ||
       !expand(arguments.dilation, g.spatial, 1, g.dilation))
     return "a stride, padding or dilation is out of range";
   if (g.transposed && !expand(arguments.output_padding, g.spatial, 0, g.output_padding))
     return "an output padding is out of range";
+  if (g.transposed && arguments.has_sides(g.spatial))
+    return "a transposed convolution whose padding differs before and after";
   if (g.groups < 1 || w.size(0) % g.groups != 0) return "the groups do not divide the channels";
   if (g.transposed ? x.size(1) != w.size(0) : x.size(1) != w.size(1) * g.groups)
     return "input and weight differ in their channels";

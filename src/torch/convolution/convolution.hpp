@@ -12,7 +12,7 @@ namespace kiln::torch {
 // The arguments that are not tensors, with one element for each dimension of space.
 struct Geometry {
   int spatial = 0;
-  std::array<std::int64_t, 3> stride{}, padding{}, dilation{}, output_padding{};
+  std::array<std::int64_t, 3> stride{}, padding{}, padding_after{}, dilation{}, output_padding{};
   std::int64_t groups = 1;
   bool transposed = false;
 };
@@ -22,8 +22,14 @@ struct Arguments {
   Integers stride, padding, dilation, output_padding;
   bool transposed = false;
   std::int64_t groups = 1;
+  // Whether the padding may have two numbers for each dimension of space: all before the first
+  // element, then all after the last one. Kiln's own operators allow it, PyTorch's do not.
+  bool by_side = false;
 
   static Arguments take(const Value* from_stride);  // stride, ..., groups: six Values
+  bool has_sides(int spatial) const {
+    return by_side && padding.count == 2 * static_cast<std::size_t>(spatial);
+  }
 };
 
 // The reason why PyTorch has to serve a call, a static text; null if Kiln can serve it.

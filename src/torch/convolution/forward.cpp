@@ -1,5 +1,6 @@
-// Forward passes: aten::convolution, kiln::convolution_bias_activation and
-// kiln::convolution_moments.
+// Forward passes: aten::convolution, kiln::convolution_bias_activation, convolution_into and
+// convolution_moments.
+#include <algorithm>
 #include <bit>
 
 #include "torch/convolution/operators.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 struct ForwardCall {
   Tensor x, w, bias, residual;
+  Tensor out;  // where the result goes; undefined: into a new tensor
   Arguments arguments;
   std::int32_t activation = KILN_ACTIVATION_IDENTITY;
   double coefficient = 0;
@@ -26,25 +28,27 @@ struct ForwardCall {
     if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
     if (refusal == nullptr) refusal = check_bias(x, bias, y_sizes[1]);
     if (refusal == nullptr && residual.defined()) refusal = check_gradient(x, residual, y_sizes);
+    if (refusal == nullptr && out.defined()) refusal = check_gradient(x, out, y_sizes);
     if (refusal == nullptr) format = format_of(x, w, arguments);
     return refusal;
   }
 };
 
 struct Result {
-  Tensor y, moments;  // the second only where it is wanted
+  Tensor y, moments;  // y unless it went into the call's `out`; moments where they are wanted
 };
 
 // The request of the convolution; it includes the bias where the kernel can add it.
 PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
-  const auto& [x, w, bias, residual, arguments, activation, coefficient, with_moments, geometry,
-               y_sizes, format] = call;
+  const auto& [x, w, bias, residual, out, arguments, activation, coefficient, with_moments,
+               geometry, y_sizes, format] = call;
   PlanRequest request = request_of(x, geometry);
   request.pass = geometry.transposed ? Pass::transposed : Pass::forward;
   request.a = side_in_format(x, format);
   request.b = side_in_format(w, format);
   request.c = {y_sizes, y_strides};
-  request.alignment = alignment_of({address_in_format(x, format), address_in_format(w, format)});
+  request.alignment = alignment_of({address_in_format(x, format), address_in_format(w, format),
+                                    out.defined() ? out.data() : nullptr});
   if (geometry.transposed) return request;
   request.has_moments = with_moments ? 1 : 0;
   request.activation = activation;
@@ -87,8 +91,9 @@ Result by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
   if (call.residual.defined())
     operands.residual = in_format(call.residual, call.format, residual_copy).data();
   if (call.bias.defined() && add_bias == nullptr) operands.bias = call.bias.data();
-  Tensor y = Tensor::empty(call.x, call.x.rank(), call.y_sizes, y_strides);
-  operands.c = y.mutable_data();
+  Tensor y;
+  if (!call.out.defined()) y = Tensor::empty(call.x, call.x.rank(), call.y_sizes, y_strides);
+  operands.c = (y.defined() ? y : call.out).mutable_data();
   Tensor moments;
   if (call.with_moments) {
     const std::int64_t channels = call.y_sizes[1];
@@ -107,7 +112,8 @@ Result by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
 // Computes the result by Kiln or by `native`, as the policy decides.
 Result serve(ForwardCall& call, const std::function<Result()>& native) {
   const Policy policy = forward_policy(layer_of(call.x, call.w, call.geometry));
-  const Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
+  Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
+  if (call.out.defined()) std::ranges::copy(call.out.strides(), y_strides.begin());
   const Step main(main_request(call, y_strides));
   std::optional<Step> add_bias;
   bool ready = true;
@@ -181,13 +187,19 @@ void convolution_moments(Value* stack, std::uint64_t, std::uint64_t) {
   stack[1] = give_tensor(std::move(result.moments));
 }
 
-void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
+namespace {
+
+// The result of a call with the arguments of convolution_bias_activation() on the stack; none if
+// it goes into `out`.
+Tensor fused(Value* stack, Tensor out) {
   ForwardCall call;
   call.x = take_tensor(stack[0]);
   call.w = take_tensor(stack[1]);
   call.bias = take_optional_tensor(stack[2]);
   call.residual = take_optional_tensor(stack[3]);
+  call.out = std::move(out);
   call.arguments = Arguments::take(stack + 4);
+  call.arguments.by_side = true;
   call.activation = static_cast<std::int32_t>(stack[10]);
   call.coefficient = std::bit_cast<double>(stack[11]);
   Refusal refusal = call.check();
@@ -195,15 +207,27 @@ void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
   if (refusal == nullptr && call.geometry.transposed && fused)
     refusal = "a transposed convolution has no fused residual or activation";
   const auto native = [&, activation = stack[10], coefficient = stack[11]] {
-    return native_fused(call.x, call.w, call.bias, call.residual, call.arguments, activation,
-                        coefficient);
+    Result result;
+    result.y = native_fused(call.x, call.w, call.bias, call.residual, call.arguments, activation,
+                            coefficient);
+    if (!call.out.defined()) return result;
+    check(libtorch().aoti_torch_copy_(call.out.handle(), result.y.handle(), 0), "aoti_torch_copy_");
+    return Result();
   };
-  if (refusal == nullptr) {
-    stack[0] = give_tensor(serve(call, [&] { return Result{native(), Tensor()}; }).y);
-    return;
-  }
+  if (refusal == nullptr) return serve(call, native).y;
   note_refusal(Pass::forward, call.x, call.w, call.geometry, refusal);
-  stack[0] = give_tensor(native());
+  return native().y;
+}
+
+}  // namespace
+
+void convolution_bias_activation(Value* stack, std::uint64_t, std::uint64_t) {
+  stack[0] = give_tensor(fused(stack, Tensor()));
+}
+
+void convolution_into(Value* stack, std::uint64_t, std::uint64_t) {
+  Tensor out = take_tensor(stack[0]);
+  fused(stack + 1, std::move(out));
 }
 
 }  // namespace kiln::torch

@@ -11,7 +11,8 @@ thread_local std::string native_error;
 
 void give(const Arguments& arguments, Value* from_stride) {
   const auto list = [](const Integers& values) {
-    return give_integers(std::span(values.values).first(std::min(values.count, std::size_t{5})));
+    return give_integers(
+        std::span(values.values).first(std::min(values.count, values.values.size())));
   };
   from_stride[0] = list(arguments.stride);
   from_stride[1] = list(arguments.padding);
@@ -48,7 +49,7 @@ void call_python(const char* name, Value* stack, int results) {
 
 Tensor native_forward(const Tensor& x, const Tensor& w, const Tensor& bias,
                       const Arguments& arguments, bool sound) {
-  const auto& [stride, padding, dilation, output_padding, transposed, groups] = arguments;
+  const auto& [stride, padding, dilation, output_padding, transposed, groups, by_side] = arguments;
   const auto forward = kernels_of(x).forward;
   if (sound && forward != nullptr) {
     TensorHandle bias_handle = bias.handle(), y = nullptr;
@@ -95,11 +96,12 @@ Gradients native_backward(const Tensor& dy, const Tensor& x, const Tensor& w,
                           const std::optional<Integers>& bias_sizes, const Arguments& arguments,
                           const std::array<bool, 3>& mask, bool sound) {
   const auto backward = kernels_of(x).backward;
-  if (sound && backward != nullptr) {
+  if (sound && backward != nullptr && !arguments.has_sides(x.rank() - 2)) {
     const std::int64_t* sizes = bias_sizes ? bias_sizes->values.data() : nullptr;
     const std::int32_t wanted[] = {mask[0], mask[1], mask[2]};
     TensorHandle dx = nullptr, dw = nullptr, db = nullptr;
-    const auto& [stride, padding, dilation, output_padding, transposed, groups] = arguments;
+    const auto& [stride, padding, dilation, output_padding, transposed, groups, by_side] =
+        arguments;
     if (backward(dy.handle(), x.handle(), w.handle(), bias_sizes ? &sizes : nullptr,
                  bias_sizes ? length_of(*bias_sizes) : 0, stride.values.data(), length_of(stride),
                  padding.values.data(), length_of(padding), dilation.values.data(),

@@ -1,6 +1,6 @@
 // Kiln's implementations of aten::convolution, aten::convolution_backward,
-// kiln::convolution_bias_activation and kiln::convolution_moments, in the form that PyTorch's
-// dispatcher calls.
+// kiln::convolution_bias_activation, convolution_into and convolution_moments, in the form that
+// PyTorch's dispatcher calls.
 #pragma once
 
 #include "torch/libtorch/libtorch.hpp"
@@ -19,8 +19,12 @@ void convolution_backward(Value* stack, std::uint64_t arguments, std::uint64_t r
 // (Tensor input, Tensor weight, Tensor? bias, Tensor? residual, SymInt[] stride, SymInt[] padding,
 //  SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, int activation,
 //  float coefficient) -> Tensor
-// y = act(conv(x, w) + bias + residual).
+// y = act(conv(x, w) + bias + residual). The padding may have two numbers for each dimension of
+// space: those before, then those after.
 void convolution_bias_activation(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor(a!) out, ...) -> (): the same, into a tensor or a part of one.
+void convolution_into(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
 // (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
 //  bool transposed, SymInt[] output_padding, SymInt groups) -> (Tensor, Tensor)

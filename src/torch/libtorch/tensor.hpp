@@ -67,7 +67,7 @@ class Tensor {
 // A short list of integers. Of a list longer than any convolution has, only the length is kept.
 struct Integers {
   std::size_t count = 0;
-  std::array<std::int64_t, max_rank> values{};
+  std::array<std::int64_t, 6> values{};  // as many as sides of three dimensions of space
 };
 
 // Conversions of arguments; each takes ownership of what the Value owns.

@@ -228,7 +228,8 @@ void PlanRequest::set(Side& side, const Tensor& tensor) {
 
 void PlanRequest::set(const Geometry& geometry) {
   stride = geometry.stride;
-  padding = padding_after = geometry.padding;
+  padding = geometry.padding;
+  padding_after = geometry.padding_after;
   dilation = geometry.dilation;
   groups = geometry.groups;
 }

@@ -44,6 +44,7 @@ std::uint64_t layer_of(const Tensor& x, const Tensor& w, const Geometry& g) {
   for (int i = 0; i < 3; ++i) {
     mix(g.stride[i]);
     mix(g.padding[i]);
+    mix(g.padding_after[i]);
     mix(g.dilation[i]);
   }
   mix(g.transposed ? -g.groups : g.groups);

@@ -70,7 +70,7 @@ Refusal Windows::check(int rank, const Extents& x_sizes) {
   for (int i = 0; i < spatial; ++i) {
     window[i] = windows.values[i];
     geometry.stride[i] = strides.values[i];
-    geometry.padding[i] = paddings.values[i];
+    geometry.padding[i] = geometry.padding_after[i] = paddings.values[i];
     geometry.dilation[i] = dilations.values[i];
     for (const std::int64_t value : {window[i], geometry.stride[i], geometry.dilation[i]})
       if (value < 1 || value > most) return "a window, stride or dilation is out of range";
@@ -137,7 +137,9 @@ void pool_backward(Value* stack, std::uint64_t, std::uint64_t) {
     windows.share(stack + 3);
     call_python("kiln_torch::native_pool_backward", stack, 1);
   };
-  const Extents sizes = x.defined() ? sizes_of(x) : given.values;
+  Extents sizes{};
+  std::copy_n(given.values.begin(), max_rank, sizes.begin());
+  if (x.defined()) sizes = sizes_of(x);
   const Tensor& like = x.defined() ? x : dy;
   Refusal refusal = check_input(like);
   if (refusal == nullptr && given.count != static_cast<std::size_t>(like.rank()))

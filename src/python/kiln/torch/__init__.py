@@ -8,6 +8,7 @@ computes the others. See the package's README for policies, reports and deployme
 """
 
 from . import _flops
+from ._causal import causal_conv1d, causal_conv1d_update
 from ._control import (
     clear,
     disable,
@@ -29,19 +30,32 @@ from ._functions import (
     conv_transpose3d,
 )
 from ._fuse import fuse
+from ._layers import CausalConv1d, CausalConv2d, CausalConv3d, Conv1d, Conv2d, Conv3d
 from ._local import local_conv1d, local_conv2d, local_conv3d
 from ._modules import use
 from ._norm._functions import batch_norm_act_add, conv_moments, norm_act_add
 from ._report import Report, report
+from ._streaming import conv1d_cached, conv2d_cached, conv3d_cached
 from ._train._fuse import fuse_training, fused_blocks, unfuse
 
 __all__ = [
+    "CausalConv1d",
+    "CausalConv2d",
+    "CausalConv3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
     "Report",
     "batch_norm_act_add",
+    "causal_conv1d",
+    "causal_conv1d_update",
     "clear",
     "conv1d",
+    "conv1d_cached",
     "conv2d",
+    "conv2d_cached",
     "conv3d",
+    "conv3d_cached",
     "conv_moments",
     "conv_transpose1d",
     "conv_transpose2d",

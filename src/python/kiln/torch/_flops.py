@@ -11,7 +11,7 @@ from typing import Any, Sequence
 
 import torch
 
-from . import _local, _operators
+from . import _cached, _local, _operators
 from ._norm import _operators as _norm_operators
 
 _logger = logging.getLogger("torch.utils.flop_counter")
@@ -33,6 +33,10 @@ def _count_convolutions() -> None:
     def forward(x: Any, weight: Any, bias: Any, residual: Any, stride: Any, padding: Any, dilation: Any,
                 transposed: bool, *_: Any, out_shape: Any = None, **__: Any) -> int:
         return _convolution(x, weight, out_shape, transposed)
+
+    @flop_counter.register_flop_formula(ops.convolution_cached)
+    def after_cache(x: Any, cache: Any, weight: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
+        return _convolution(x, weight, out_shape, False)
 
     @flop_counter.register_flop_formula([ops.convolution_moments, ops.block])
     def first_of_several(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
@@ -78,6 +82,7 @@ def register() -> None:
     """Defines Kiln's operators and registers their formulas."""
     _operators.define()
     _norm_operators.define()
+    _cached.define()
     _local.define()
     _count_convolutions()
     _count_local_convolutions()

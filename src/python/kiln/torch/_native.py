@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import _activations, _channels, _pool
+from . import _activations, _channels, _pool, _sides
 from ._norm import _composed
 from ._extension import extension
 
@@ -47,6 +47,7 @@ _libraries = []
 
 def _is_channels_last(x: torch.Tensor, weight: torch.Tensor, *geometry: Any) -> bool:
     """Whether PyTorch's result is channels last: on the CPU that depends on the kernel that it selects."""
+    x, geometry = _sides.for_pytorch(x, geometry)  # type: ignore[assignment]
     backend = torch._C._select_conv_backend(x, weight, None, *geometry, None)
     found = torch._C._conv_determine_backend_memory_format(x, weight, backend)
     return found in (torch.channels_last, torch.channels_last_3d)
@@ -73,11 +74,22 @@ class _Composed:
 
     def call_boxed(self, keys: Any, *arguments: Any) -> torch.Tensor:
         x, weight, bias, residual, *geometry, activation, coefficient = arguments
+        x, geometry = _sides.for_pytorch(x, geometry)
         y = self._convolution.call_boxed(keys, x, weight, bias, *geometry)
         if residual is not None:
             _activations.check_residual(residual, y)
             y.add_(residual)
         return _activations.apply(activation, coefficient, y)
+
+
+class _Backward:
+    """The gradients, also where the padding differs before and after."""
+
+    def __init__(self, backward: Any) -> None:
+        self._backward = backward
+
+    def call_boxed(self, keys: Any, *arguments: Any) -> Any:
+        return _sides.backward(functools.partial(self._backward.call_boxed, keys), *arguments)
 
 
 class _Function:
@@ -108,7 +120,7 @@ def keep(key: str) -> None:
     convolution, backward = (torch.library.get_kernel(f"aten::{name}", key) for name in _NAMES)
     for name, kernel, results in (
         ("convolution", convolution, 1),
-        ("convolution_backward", backward, 3),
+        ("convolution_backward", _Backward(backward), 3),
         ("convolution_bias_activation", _Composed(convolution), 1),
         ("add", _Function(torch.add), 1),
         ("pool", _Function(_pool.composed), 1),

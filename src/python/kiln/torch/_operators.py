@@ -12,7 +12,7 @@ from typing import Any, Tuple
 
 import torch
 
-from . import _activations, _channels, _control, _flags, _native, _pool
+from . import _activations, _channels, _control, _flags, _native, _pool, _sides
 from ._extension import extension, must
 from ._norm import _operators as _norm_operators
 
@@ -20,10 +20,14 @@ _GEOMETRY = (
     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups"
 )
 _FORWARD = "convolution_bias_activation"
+_INTO = "convolution_into"  # the same into a tensor or a part of one; without gradients
 _BACKWARD = "convolution_backward"
+_ARGUMENTS = (
+    f"Tensor input, Tensor weight, Tensor? bias, Tensor? residual, {_GEOMETRY}, int activation, float coefficient"
+)
 _SCHEMAS = (
-    f"{_FORWARD}(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, {_GEOMETRY}, int activation, "
-    "float coefficient) -> Tensor",
+    f"{_FORWARD}({_ARGUMENTS}) -> Tensor",
+    f"{_INTO}(Tensor(a!) out, {_ARGUMENTS}) -> ()",
     f"{_BACKWARD}(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, {_GEOMETRY}, "
     "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
 )
@@ -34,6 +38,7 @@ def _fake_forward(
 ) -> torch.Tensor:
     *geometry, activation, _ = rest
     _activations.by_number(activation)
+    x, geometry = _sides.for_pytorch(x, geometry)
     y = torch.ops.aten.convolution(x, weight, bias, *geometry)
     if residual is not None:
         _activations.check_residual(residual, y)
@@ -73,9 +78,15 @@ def _save_for_backward(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
 def _gradients_of_backward(ctx: Any, ddx: Any, ddw: Any, ddb: Any) -> Tuple[Any, ...]:
     dy, x, weight = ctx.saved_tensors
     wanted = list(ctx.needs_input_grad[:3])
-    computed = torch.ops.aten._convolution_double_backward(
-        ddx, ddw, ddb, dy, weight, x, *ctx.geometry, wanted
+    padded, geometry = _sides.for_pytorch(x, ctx.geometry)
+    if ddx is not None:
+        ddx, _ = _sides.for_pytorch(ddx, ctx.geometry)
+    ddy, dx, dw = torch.ops.aten._convolution_double_backward(
+        ddx, ddw, ddb, dy, weight, padded, *geometry, wanted
     )
+    if padded is not x and wanted[1]:
+        dx = _sides.crop(dx, *_sides.split(ctx.geometry[1], x.dim() - 2))
+    computed = (ddy, dx, dw)
     return (*(g if want else None for g, want in zip(computed, wanted)), *(None,) * 8)
 
 
@@ -87,7 +98,9 @@ def define() -> torch.library.Library:
         library.define(schema)
     forward, backward = f"kiln::{_FORWARD}", f"kiln::{_BACKWARD}"
     torch.library.register_fake(forward, _fake_forward, lib=library)
-    torch.library.register_fake(backward, lambda *a: torch.ops.aten.convolution_backward(*a), lib=library)
+    torch.library.register_fake(f"kiln::{_INTO}", lambda *_: None, lib=library)
+    fake_backward = functools.partial(_sides.backward, torch.ops.aten.convolution_backward)
+    torch.library.register_fake(backward, fake_backward, lib=library)
     torch.library.register_autograd(
         forward, _gradients_of_forward, setup_context=_save_for_forward, lib=library
     )

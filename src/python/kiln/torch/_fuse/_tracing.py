@@ -49,6 +49,7 @@ class Tracer(fx.Tracer):
     def is_leaf_module(self, module: nn.Module, path: str) -> bool:
         return (
             isinstance(module, FusedConvolution)
+            or getattr(module, "kiln_leaf", False)
             or kind_of(module) is not None
             or is_norm(module)
             or has_hooks(module)
