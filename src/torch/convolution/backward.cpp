@@ -180,7 +180,7 @@ BackwardCall BackwardCall::take(const Value* stack) {
 Refusal BackwardCall::check() {
   Refusal refusal = check_flags();
   if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
-  if (refusal == nullptr) refusal = check_gradient(x, dy, y_sizes);
+  if (refusal == nullptr) refusal = check_like(x, dy, y_sizes);
   if (refusal == nullptr) format = format_of(x, w, arguments);
   return refusal;
 }

@@ -101,11 +101,8 @@ Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments,
     y_sizes[i + 2] = result_size(g, i, x.size(i + 2), w.size(i + 2));
     if (y_sizes[i + 2] < 1) return "the filter is larger than the padded input";
     if (__builtin_mul_overflow(elements, y_sizes[i + 2], &elements))
-      return "a tensor spans 2^31 elements or more";
+      return "the result has 2^63 elements or more";
   }
-  if (elements > std::numeric_limits<std::int32_t>::max() || !has_short_span(x) ||
-      !has_short_span(w))
-    return "a tensor spans 2^31 elements or more";
   return nullptr;
 }
 
@@ -118,12 +115,17 @@ Refusal check_bias(const Tensor& x, const Tensor& bias, std::int64_t channels) {
   return nullptr;
 }
 
-Refusal check_gradient(const Tensor& x, const Tensor& dy, const Extents& y_sizes) {
+Refusal check_like(const Tensor& x, const Tensor& dy, const Extents& y_sizes) {
   if (!dy.defined()) return "the gradient is missing";
   if (dy.type() != x.type()) return "input and gradient differ in type";
   if (!dy.on_device_of(x)) return "input and gradient are on different devices";
   if (!std::ranges::equal(dy.sizes(), std::span(y_sizes).first(x.rank())))
     return "the gradient has not the sizes of the result";
+  return nullptr;
+}
+
+Refusal check_gradient(const Tensor& x, const Tensor& dy, const Extents& y_sizes) {
+  if (const Refusal refusal = check_like(x, dy, y_sizes)) return refusal;
   if (!has_short_span(dy)) return "a tensor spans 2^31 elements or more";
   return nullptr;
 }

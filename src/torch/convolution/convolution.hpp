@@ -49,7 +49,9 @@ Refusal check_call(const Tensor& x, const Tensor& w, const Arguments& arguments,
 // Checks the bias of a forward call, which may be undefined.
 Refusal check_bias(const Tensor& x, const Tensor& bias, std::int64_t channels);
 
-// Checks dy, the gradient that a backward call receives.
+// Checks a tensor like the result, such as dy, the gradient that a backward call receives.
+Refusal check_like(const Tensor& x, const Tensor& dy, const Extents& y_sizes);
+// The same where the last element also has to lie less than 2^31 elements after the first.
 Refusal check_gradient(const Tensor& x, const Tensor& dy, const Extents& y_sizes);
 
 }  // namespace kiln::torch

@@ -27,8 +27,8 @@ struct ForwardCall {
     Refusal refusal = check_flags();
     if (refusal == nullptr) refusal = check_call(x, w, arguments, geometry, y_sizes);
     if (refusal == nullptr) refusal = check_bias(x, bias, y_sizes[1]);
-    if (refusal == nullptr && residual.defined()) refusal = check_gradient(x, residual, y_sizes);
-    if (refusal == nullptr && out.defined()) refusal = check_gradient(x, out, y_sizes);
+    if (refusal == nullptr && residual.defined()) refusal = check_like(x, residual, y_sizes);
+    if (refusal == nullptr && out.defined()) refusal = check_like(x, out, y_sizes);
     if (refusal == nullptr) format = format_of(x, w, arguments);
     return refusal;
   }

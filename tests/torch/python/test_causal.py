@@ -416,6 +416,31 @@ class States(Case):
                 function()
 
 
+class Wide(Case):
+    """Tensors whose elements lie 2^31 and more apart; of the memory between them nothing is touched."""
+
+    def far(self, tensor, dim):
+        inner = tensor.transpose(0, dim).contiguous()
+        strides = [2**31 + 640, *inner.stride()[1:]]
+        try:
+            out = torch.empty(2**31 + 8192, dtype=tensor.dtype).as_strided(inner.shape, strides).transpose(0, dim)
+        except RuntimeError as error:
+            self.skipTest(f"no address space: {error}")
+        return out.copy_(tensor)
+
+    def test_all_passes(self):
+        x, w = torch.randint(-3, 4, (2, 2, 4, 6)).half(), torch.randint(-3, 4, (4, 2, 3, 3)).half()
+        want = F.conv2d(x, w, padding=1)
+        for dim in (0, 1):
+            self.assertTrue(torch.equal(kiln.torch.conv2d(self.far(x, dim), w, padding=1), want), dim)
+        dy = torch.randint(-2, 3, want.shape).half()
+        rest = (w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True] * 3)
+        gradients = torch.ops.kiln.convolution_backward(self.far(dy, 0), self.far(x, 0), *rest)
+        for got, expected in zip(gradients, torch.ops.aten.convolution_backward(dy, x, *rest)):
+            self.assertTrue(torch.equal(got, expected))
+        self.assertEqual(counts()[1], 0)
+
+
 class Compiled(Case):
     """Lengths of chunks that change are compiled as often as PyTorch's own convolution of them is."""
 
