@@ -9,6 +9,7 @@ computes the others. See the package's README for policies, reports and deployme
 
 from . import _flops
 from ._causal import causal_conv1d, causal_conv1d_update
+from ._compile._pass import compile_pass
 from ._control import (
     clear,
     disable,
@@ -50,6 +51,7 @@ __all__ = [
     "causal_conv1d",
     "causal_conv1d_update",
     "clear",
+    "compile_pass",
     "conv1d",
     "conv1d_cached",
     "conv2d",

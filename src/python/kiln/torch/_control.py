@@ -25,7 +25,7 @@ def policy_number(policy: str) -> int:
     return POLICIES[policy]
 
 
-def _device_names(devices: Union[str, Sequence[str]]) -> Sequence[str]:
+def device_names(devices: Union[str, Sequence[str]]) -> Sequence[str]:
     names = [devices] if isinstance(devices, str) else list(devices)
     for name in names:
         if name not in _KEYS:
@@ -81,7 +81,7 @@ def enable(
     Raises ImportError if this PyTorch is not supported, ValueError for a wrong argument, and RuntimeError if
     ``bundle`` or ``strict`` would change after the first plan.
     """
-    names = _device_names(devices)
+    names = device_names(devices)
     number = None if policy is None else policy_number(policy)
     if stand_in is not None and stand_in not in STAND_INS:
         raise ValueError(f"stand_in is {stand_in!r}; expected one of {', '.join(STAND_INS)}")
@@ -129,7 +129,7 @@ def disable() -> None:
 
 def is_enabled(device: str = "cuda") -> bool:
     """Whether Kiln is enabled for this kind of device."""
-    return _device_names(device)[0] in _enabled
+    return device_names(device)[0] in _enabled
 
 
 @contextlib.contextmanager
