@@ -11,8 +11,9 @@
 namespace kiln {
 namespace {
 
-// Not std::timed_mutex, which some standard libraries construct when the program begins.
-constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+// Not std::timed_mutex, which some standard libraries construct when the program begins. All zeros is
+// PTHREAD_MUTEX_INITIALIZER.
+constinit pthread_mutex_t mutex{};
 // The thread that holds the lock to use the loader, and the one that holds it to fork; 0: none.
 constinit std::atomic<pthread_t> user{0}, forker{0};
 
@@ -55,7 +56,7 @@ void release_loader_lock_in_parent() {
 // The child has only the thread that forked. Whatever the lock was, it is new, and held only if
 // this thread forked while it was inside the loader.
 void release_loader_lock_in_child() {
-  mutex = PTHREAD_MUTEX_INITIALIZER;
+  mutex = pthread_mutex_t{};
   forker = 0;
   if (user.load() == pthread_self())
     pthread_mutex_lock(&mutex);

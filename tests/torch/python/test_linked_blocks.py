@@ -158,7 +158,8 @@ class LinkedBlocks(unittest.TestCase):
 
     def test_norms_before_convolutions(self):
         self.same(Dense, {
-            "norm0": "moments, relu", "norm1": "relu, gradient in one", "norm2": "moments, relu", "norm3": "relu",
+            "norm0": "moments, relu", "norm1": "relu, gradient in one",
+            "norm2": "moments, relu, gradient in three", "norm3": "moments of parts, relu",
         })
 
     def test_subclasses_of_norms(self):

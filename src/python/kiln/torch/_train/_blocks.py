@@ -12,6 +12,7 @@ from .._fuse._chains import addition_of, is_fusible, operand_of
 from .._fuse._kinds import NORMS, base_of, is_norm, kind_of
 from .._fuse._safety import can_move
 from .._fuse._tracing import is_plain
+from ._concatenations import measure_parts
 from ._run import count_batches, run_block, run_linked
 from ._subclasses import gather_norms, is_alone
 from ._writes import changes_later
@@ -27,9 +28,10 @@ class Block(NamedTuple):
     nodes: List[fx.Node]  # replaced by the block; the last one is the result
     into: Optional[str] = None  # the path of the convolution that takes the result's gradient
     is_kept: bool = True  # for that convolution's gradient; else the result is computed again
+    gathers: bool = False  # whether the moments come from those of the parts of a concatenation
 
     def carries(self) -> str:
-        parts = ["moments"] if self.conv is not None else []
+        parts = ["moments"] if self.conv is not None else ["moments of parts"] if self.gathers else []
         parts += ["addition"] if self.residual is not None else []
         parts += [self.activation[0]] if self.activation is not None else []
         parts += [f"gradient in {self.into}"] if self.into is not None else []
@@ -100,18 +102,33 @@ def _replace(traced: fx.GraphModule, block: Block) -> fx.Node:
     return call
 
 
-def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block], recompute: bool) -> None:
-    """Links blocks whose result's first reader is the next block's convolution, which then takes the gradient of the
-    normalization, and of whatever else reads the result. blocks: by their calls. recompute: a result without another
-    reader is not kept for the gradient."""
+def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block], measured: Dict[fx.Node, str], recompute: bool) -> None:
+    """Links blocks whose result's first reader is the next block's convolution, or one that is measured, which then
+    takes the gradient of the normalization, and of whatever else reads the result. blocks: by their calls. measured: the
+    paths of the others, by their calls. recompute: a result without another reader is not kept for the gradient."""
     place = {node: i for i, node in enumerate(traced.graph.nodes)}
     # What a link keeps of both blocks: a write is an error even where the gradient does not come to what it is kept for.
     kept = {call: [call, *([call.args[3]] if call.args[3] else [])] for call in blocks}
     changing = {call for call in blocks if any(changes_later(node, call, traced) for node in kept[call])}
     results = {}  # of linked blocks: the node that has the result
+
+    def open_into(call: fx.Node, reader: fx.Node, normalized: fx.Node, into: Optional[str]) -> None:
+        call.kwargs = {**call.kwargs, "is_open": True}
+        is_kept = bool(normalized.users) or not recompute
+        if not is_kept:
+            reader.kwargs = {**reader.kwargs, "keeps": False}
+        blocks[call] = blocks[call]._replace(into=into, is_kept=is_kept)
+
     for call in [node for node in traced.graph.nodes if node in blocks]:
         result = results.get(call, call)
         reader = min(result.users, key=lambda node: place[node], default=None)
+        if reader in measured and call not in changing:
+            with traced.graph.inserting_after(reader):
+                normalized = traced.graph.call_function(operator.getitem, (reader, 2))
+            place[normalized] = place[reader]
+            result.replace_all_uses_with(normalized, lambda user: user is not reader)
+            open_into(call, reader, normalized, measured[reader])
+            continue
         if reader not in blocks or blocks[reader].conv is None or reader.args[2:4].count(result) != 1:
             continue
         if reader.args[2] is not result or reader in results:
@@ -125,11 +142,7 @@ def _link(traced: fx.GraphModule, blocks: Dict[fx.Node, Block], recompute: bool)
         place[normalized] = place[results[reader]] = place[reader]
         reader.replace_all_uses_with(results[reader], lambda user: user not in (normalized, results[reader]))
         result.replace_all_uses_with(normalized, lambda user: user is not reader)
-        call.kwargs = {**call.kwargs, "is_open": True}
-        is_kept = bool(normalized.users) or not recompute
-        if not is_kept:
-            reader.kwargs = {**reader.kwargs, "keeps": False}
-        blocks[call] = blocks[call]._replace(into=blocks[reader].conv, is_kept=is_kept)
+        open_into(call, reader, normalized, blocks[reader].conv)
 
 
 def _count_at_once(traced: fx.GraphModule, blocks: Dict[fx.Node, Block]) -> None:
@@ -155,7 +168,7 @@ def fuse_blocks(traced: fx.GraphModule, root: nn.Module, recompute: bool) -> Lis
     for node in reversed([node for node in traced.graph.nodes if _is_norm(node, traced)]):
         block = _block_of(node, traced)
         found[_replace(traced, block)] = block
-    _link(traced, found, recompute)
+    _link(traced, found, measure_parts(traced, found), recompute)
     _count_at_once(traced, found)
     return [found[node] for node in traced.graph.nodes if node in found]
 

@@ -47,13 +47,17 @@ class Pending(NamedTuple):
     norm: Norm
 
 
-def _forward(x: Tensor, weight: Tensor, bias: Any, geometry: Tuple[Any, ...], norm: Norm, statistics: Tuple[Any, ...],
-             factor: float, epsilon: float) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+def _forward(x: Tensor, weight: Tensor, bias: Any, geometry: Tuple[Any, ...], norm: Optional[Norm],
+             statistics: Tuple[Any, ...], factor: float, epsilon: float) -> Tuple[Tensor, ...]:
+    """The convolution's result y and, of its block, z, mean and invstd; without a norm, the moments of y."""
     with torch._C._AutoDispatchBelowAutograd():  # past the operators' own kernels for autograd, which are Python
-        return ops.block.default(
+        if norm is None:
+            return ops.convolution_moments.default(x, weight, bias, *geometry)
+        z, y, mean, invstd = ops.block.default(
             x, weight, bias, *geometry, norm.weight, norm.bias, norm.residual, *statistics, factor, epsilon,
             norm.activation, norm.coefficient,
         )
+    return y, z, mean, invstd
 
 
 def _gradients_of_convolution(dy: Tensor, x: Tensor, weight: Tensor, bias: Any, geometry: Tuple[Any, ...],
@@ -76,7 +80,7 @@ class Block(torch.autograd.Function):
                 geometry: Tuple[Any, ...], statistics: Tuple[Any, ...], factor: float, epsilon: float,
                 activation: int, coefficient: float) -> Tensor:
         norm = Norm(norm_weight, norm_bias, residual, activation, coefficient)
-        z, y, mean, invstd = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
+        y, z, mean, invstd = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
         ctx.geometry, ctx.activation, ctx.coefficient = geometry, activation, coefficient
         kept = None if activation == IDENTITY else residual
         ctx.save_for_backward(x, weight, bias, y, mean, invstd, norm_weight, norm_bias, kept)
@@ -104,20 +108,20 @@ class Block(torch.autograd.Function):
 
 
 class First(torch.autograd.Function):
-    """A convolution, whose result's normalization is another node's: (y, z, mean, invstd), of which y has a gradient."""
+    """A convolution, whose result's normalization is another node's: what _forward() gives, of which y has a gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Any, geometry: Tuple[Any, ...], norm: Norm,
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Any, geometry: Tuple[Any, ...], norm: Optional[Norm],
                 statistics: Tuple[Any, ...], factor: float, epsilon: float) -> Tuple[Tensor, ...]:
-        z, y, mean, invstd = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
+        y, *others = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
         ctx.geometry = geometry
         ctx.save_for_backward(x, weight, bias)
-        ctx.mark_non_differentiable(z, mean, invstd)
+        ctx.mark_non_differentiable(*others)
         ctx.set_materialize_grads(False)
-        return y, z, mean, invstd
+        return (y, *others)
 
     @staticmethod
-    def backward(ctx: Any, dy: Tensor, *_: Any) -> Tuple[Any, ...]:  # type: ignore[override]
+    def backward(ctx: Any, dy: Any, *_: Any) -> Tuple[Any, ...]:  # type: ignore[override]
         x, weight, bias = ctx.saved_tensors
         return (*_gradients_of_convolution(dy, x, weight, bias, ctx.geometry, ctx.needs_input_grad[:3]), *(None,) * 5)
 
@@ -143,21 +147,21 @@ def _normalized_again(ctx: Any, *numbers: Any) -> Tensor:
 
 
 class Link(torch.autograd.Function):
-    """The normalization of ``before``, and the convolution that reads its result: (y, z, mean, invstd) of the latter's
-    block, as First has it, and z of ``before``, which has a gradient, too."""
+    """The normalization of ``before``, and the convolution that reads its result: what First has of the latter, and z of
+    ``before``, which has a gradient, too."""
 
     @staticmethod
     def forward(ctx: Any, y: Tensor, norm_weight: Any, norm_bias: Any, residual: Any, weight: Tensor, bias: Any,
-                before: Any, keeps: bool, geometry: Tuple[Any, ...], norm: Norm, statistics: Tuple[Any, ...],
+                before: Any, keeps: bool, geometry: Tuple[Any, ...], norm: Optional[Norm], statistics: Tuple[Any, ...],
                 factor: float, epsilon: float) -> Tuple[Tensor, ...]:
         x = before.z
-        made_z, made, mean, invstd = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
+        made, *of_made = _forward(x, weight, bias, geometry, norm, statistics, factor, epsilon)
         ctx.geometry, ctx.activation, ctx.coefficient = geometry, before.norm.activation, before.norm.coefficient
         kept = x if keeps else None
         ctx.save_for_backward(y, before.mean, before.invstd, norm_weight, norm_bias, residual, kept, weight, bias)
-        ctx.mark_non_differentiable(made_z, mean, invstd)
+        ctx.mark_non_differentiable(*of_made)
         ctx.set_materialize_grads(False)
-        return made, made_z, mean, invstd, x
+        return (made, *of_made, x)
 
     @staticmethod
     def backward(ctx: Any, dmade: Any, *others: Any) -> Tuple[Any, ...]:  # type: ignore[override]
@@ -212,10 +216,12 @@ def begin(x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Pending:
     return Pending(y, z, mean, invstd, rest[1])
 
 
-def begin_with_norm(x: Tensor, norm: Norm, statistics: Tuple[Any, ...], factor: float, epsilon: float) -> Pending:
-    """The block of a tensor without a convolution."""
+def begin_with_norm(x: Tensor, moments: Optional[Tensor], norm: Norm, statistics: Tuple[Any, ...], factor: float,
+                    epsilon: float) -> Pending:
+    """The block of a tensor without a convolution. moments: those of x, where they are known."""
     with torch.no_grad():
-        mean, invstd = ops.combine_moments(ops.moments(x), *statistics, factor, epsilon)
+        made = ops.moments(x) if moments is None else moments
+        mean, invstd = ops.combine_moments(made, *statistics, factor, epsilon)
         z = ops.normalize(
             x, mean, invstd, norm.weight, norm.bias, norm.residual, norm.activation, norm.coefficient, True
         )
@@ -229,6 +235,20 @@ def go_on(before: Pending, keeps: bool, weight: Tensor, bias: Any, *rest: Any) -
         before.y, norm.weight, norm.bias, norm.residual, weight, bias, before, keeps, *rest
     )
     return Pending(y, z, mean, invstd, rest[1]), x
+
+
+def measure(x: Tensor, weight: Tensor, bias: Any, geometry: Tuple[Any, ...]) -> Tuple[Tensor, Tensor]:
+    """A convolution of a tensor, and the moments of its result."""
+    return First.apply(x, weight, bias, geometry, None, (), 0.0, 0.0)
+
+
+def measure_on(before: Pending, keeps: bool, weight: Tensor, bias: Any,
+               geometry: Tuple[Any, ...]) -> Tuple[Tensor, Tensor, Tensor]:
+    """A convolution of another block's result, the moments of its own, and that result. keeps: as of go_on()."""
+    norm = before.norm
+    return Link.apply(
+        before.y, norm.weight, norm.bias, norm.residual, weight, bias, before, keeps, geometry, None, (), 0.0, 0.0
+    )
 
 
 def end(before: Pending) -> Tensor:

@@ -11,9 +11,9 @@ from torch import nn
 
 from .. import _activations, _operators, _transforms
 from .._functions import _autocast_type, _is_lowered
-from .._norm._functions import _is_served, normalized
+from .._norm._functions import _TYPES, _is_served, normalized
 from .._norm._operators import IDENTITY
-from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on
+from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on, measure, measure_on
 from ._synchronized import is_synchronized, synchronize
 
 Tensor = torch.Tensor
@@ -28,11 +28,15 @@ def _lower(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tuple[Tensor, T
     return cast(x), cast(weight), cast(bias)
 
 
+def _makes_moments(conv: Any, x: Tensor) -> bool:
+    return x.shape[1] == conv.in_channels and not _transforms.active()
+
+
 def _can_carry_moments(conv: Any, norm: Any, x: Tensor) -> bool:
     """Whether the convolution's kernel should make the moments: whether Kiln will take them. ``x`` is lowered."""
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     weight = norm._parameters["weight"]
-    return (weight is None or weight.dtype == wide) and x.shape[1] == conv.in_channels and not _transforms.active()
+    return (weight is None or weight.dtype == wide) and _makes_moments(conv, x)
 
 
 def _sizes(conv: Any, x: Tensor) -> Tuple[int, ...]:
@@ -141,23 +145,24 @@ def _fits(conv: Any, x: Tensor) -> bool:
 
 
 def run_block(conv: Any, norm: Any, x: Tensor, residual: Any, addition: str, activation: str,
-              coefficient: Optional[float], *, is_open: bool = False, counted: bool = False) -> Any:
+              coefficient: Optional[float], *, is_open: bool = False, counted: bool = False,
+              moments: Optional[Tensor] = None) -> Any:
     """``activation(norm(conv(x)) + residual)``; ``conv`` may be None.
 
     addition: what PyTorch does where Kiln does not serve the call: see _fuse.FusedConvolution. is_open: the result is
-    given to run_linked(), and may be Pending. counted: count_batches() was called.
+    given to run_linked() or run_measured(), and may be Pending. counted: count_batches() was called. moments: those of
+    x, where they are known and there is no convolution.
     """
     found = _activations.find(activation)
     follows = _what_follows(norm, residual, activation, coefficient)
     own = makes_statistics(norm)
-    moments = None
     if conv is None:
         y = x
         if is_open and own and _is_one_norm(norm, x, residual):
             _operators.register()
             norm._check_input_dim(x)
             F._verify_batch_size(x.size())
-            return begin_with_norm(x, follows, _statistics(norm), _momentum(norm, counted), norm.eps)
+            return begin_with_norm(x, moments, follows, _statistics(norm), _momentum(norm, counted), norm.eps)
     elif own and _fits(conv, x):
         _operators.register()
         x, weight, bias = _lower(x, conv._parameters["weight"], conv._parameters["bias"])
@@ -217,3 +222,45 @@ def run_linked(conv: Any, norm: Any, x: Any, residual: Any, addition: str, activ
             return made if is_open else end(made), z
     z = end(x)
     return run_block(conv, norm, z, *rest, **how), z
+
+
+def run_measured(conv: Any, x: Any, keeps: bool = True) -> Tuple[Tensor, Optional[Tensor], Tensor]:
+    """``conv(x)`` and its moments, where Kiln makes them; and x, which may have been the Pending of a block. keeps: as
+    of run_linked()."""
+    of = x.z if isinstance(x, Pending) else x
+    if not _fits(conv, of):
+        return conv(of), None, of
+    _operators.register()
+    lowered, weight, bias = _lower(of, conv._parameters["weight"], conv._parameters["bias"])
+    served = _makes_moments(conv, lowered) and lowered.dtype in _TYPES and lowered.numel() > 0
+    if isinstance(x, Pending):
+        if served and lowered is of:
+            return measure_on(x, keeps, weight, bias, _geometry(conv))
+        of = end(x)
+        lowered = _lower(of, weight, bias)[0]
+    if not served:
+        return conv(of), None, of
+    if torch.compiler.is_compiling():
+        y, moments = torch.ops.kiln.convolution_moments(lowered, weight, bias, *_geometry(conv))
+    else:
+        y, moments = measure(lowered, weight, bias, _geometry(conv))
+    return y, moments, of
+
+
+def run_moments(x: Any) -> Optional[Tensor]:
+    """The moments of a tensor; None where Kiln does not make them."""
+    plain = isinstance(x, torch.Tensor) and 2 <= x.dim() <= 5 and x.dtype in _TYPES and x.numel() > 0
+    if not plain or _transforms.active():
+        return None
+    _operators.register()
+    with torch.no_grad():
+        return torch.ops.kiln.moments(x)
+
+
+def gather_moments(x: Tensor, parts: Sequence[Tensor], moments: Sequence[Optional[Tensor]]) -> Optional[Tensor]:
+    """The moments of x, the concatenation of the parts' channels, from theirs; None where one is not known, or was
+    converted."""
+    if any(m is None or part.dtype != x.dtype for part, m in zip(parts, moments)):
+        return None
+    with torch.no_grad():
+        return torch.cat(moments, 1) if len(moments) > 1 else moments[0]  # type: ignore[arg-type]

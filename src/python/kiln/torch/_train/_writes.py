@@ -14,7 +14,7 @@ from .._fuse._in_place import iadd, iand, ifloordiv, imod, imul, ior, ipow, isub
 from .._fuse._kinds import is_norm, kind_of
 from .._fuse._safety import is_of_torch, writes_nothing
 from .._fuse._tracing import is_plain
-from ._run import run_block
+from ._run import gather_moments, run_block, run_measured, run_moments
 
 _MAKERS = tuple(f"torch.nn.modules.{name}" for name in ("conv", "batchnorm", "pooling", "activation"))
 _ARITHMETIC = {
@@ -53,6 +53,8 @@ def _written(node: fx.Node, traced: fx.GraphModule) -> List[fx.Node]:
         module = traced.get_submodule(str(node.target))
         own = is_of_torch(module) and is_plain(module)
         return [] if own and not getattr(module, "inplace", False) else node.all_input_nodes
+    if node.target in (run_measured, run_moments, gather_moments):
+        return []
     if node.target is run_block:
         return [a for a in node.args[3:4] if isinstance(a, fx.Node) and node.args[4] == "into residual"]
     if writes_nothing(node, traced):
