@@ -199,8 +199,8 @@ class LinkedBlocks(unittest.TestCase):
                 linked = {row["norm"]: row["conv"] for row in rows if "gradient in" in row["carries"]}
             self.assertTrue(all(torch.equal(got, want) for got, want in zip(*results)))
             self.assertEqual(reports, [set(), set(linked) - kept])
-            # norm1 and norm2 of the first have 8 channels of 7 x 6 pixels; norm1 of the second 4 of 4 x 3.
-            self.assertEqual(bytes_kept[0] - bytes_kept[1], 4 * 3 * (2 * 8 * 42 if model is Bottlenecks else 4 * 12))
+            # norm1 and norm2 have 8 and 8 channels of 7 x 6 pixels in the first, 4 and 8 of 4 x 3 in the second.
+            self.assertEqual(bytes_kept[0] - bytes_kept[1], 4 * 3 * (16 * 42 if model is Bottlenecks else 12 * 12))
         self.assertNotIn("computed again", str(kiln.torch.fused_blocks(kiln.torch.fuse_training(fused))))
 
     def test_a_frozen_convolution_whose_operand_is_not_kept(self):
