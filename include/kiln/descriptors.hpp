@@ -229,6 +229,9 @@ class NormalizationDescriptor
     bool affine = true, running = true, frozen = false;
     double epsilon = 1e-5;
     const ActivationDescriptor* activation = nullptr;
+    kilnNormalizationStatistics_t statistics = KILN_NORMALIZATION_BATCH;
+    std::int64_t groups = 0;
+    bool centered = true, bias = true;
   };
   NormalizationDescriptor() : NormalizationDescriptor(Fields{}) {}
   explicit NormalizationDescriptor(const Fields& fields)
@@ -236,6 +239,9 @@ class NormalizationDescriptor
     check(kilnSetNormalizationDescriptor(get(), fields.affine ? 1 : 0, fields.running ? 1 : 0,
                                          fields.frozen ? 1 : 0, fields.epsilon));
     check(kilnSetNormalizationActivation(get(), detail::get(fields.activation)));
+    check(kilnSetNormalizationStatistics(get(), fields.statistics, fields.groups,
+                                         fields.centered ? 1 : 0));
+    check(kilnSetNormalizationBias(get(), fields.bias ? 1 : 0));
   }
 };
 

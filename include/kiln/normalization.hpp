@@ -1,4 +1,4 @@
-// Plans of kiln.hpp: batch normalization, its gradient, moments. See kiln/normalization.h.
+// Plans of kiln.hpp: normalizations, their gradients, moments. See kiln/normalization.h.
 #ifndef KILN_NORMALIZATION_HPP
 #define KILN_NORMALIZATION_HPP
 
@@ -15,6 +15,21 @@ inline std::int64_t channels_of(const TensorDescriptor& x) {
 // `times` numbers of the compute type for each channel of x.
 inline Extent of_channels(const TensorDescriptor& x, std::size_t times = 1) {
   return {compute_type_of(x), static_cast<std::size_t>(channels_of(x)) * times};
+}
+// Means, or inverse deviations, of x.
+inline Extent of_statistics(const NormalizationDescriptor& normalization,
+                            const TensorDescriptor& x) {
+  kilnNormalizationStatistics_t over = KILN_NORMALIZATION_BATCH;
+  std::int64_t groups = 0;
+  check(kilnGetNormalizationStatistics(normalization.get(), &over, &groups, nullptr));
+  const Sizes dims = x.dims();
+  if (over == KILN_NORMALIZATION_BATCH || dims.size() < 2) return of_channels(x);
+  std::int64_t count = dims[0];
+  if (over == KILN_NORMALIZATION_INSTANCE) count *= dims[1];
+  if (over == KILN_NORMALIZATION_GROUP) count *= groups;
+  if (over == KILN_NORMALIZATION_PIXEL)
+    for (std::size_t i = 2; i < dims.size(); ++i) count *= dims[i];
+  return {compute_type_of(x), static_cast<std::size_t>(count)};
 }
 }  // namespace detail
 
@@ -43,10 +58,11 @@ class NormalizationForward : public Plan {
         x_(d.x.extent()),
         residual_(detail::extent(d.residual)),
         y_(d.y.extent()),
-        channels_(of_channels(d.x)) {}
+        channels_(of_channels(d.x)),
+        statistics_(of_statistics(d.normalization, d.x)) {}
 
  protected:
-  Extent x_, residual_, y_, channels_;
+  Extent x_, residual_, y_, channels_, statistics_;
 };
 }  // namespace detail
 
@@ -59,7 +75,7 @@ class NormalizationForwardTraining
     In scale = nullptr, bias = nullptr;
     In residual = nullptr;
     Out running_mean = nullptr, running_variance = nullptr;
-    Out mean, inverse_deviation;
+    Out mean = nullptr, inverse_deviation;
     Out y;
   };
 
@@ -74,8 +90,8 @@ class NormalizationForwardTraining
         handle.get(), get(), s.alpha, o.x.at("x", x_), o.scale.at("scale", channels_),
         o.bias.at("bias", channels_), o.residual.at("residual", residual_), f,
         o.running_mean.at("runningMean", channels_),
-        o.running_variance.at("runningVariance", channels_), o.mean.at("mean", channels_),
-        o.inverse_deviation.at("inverseDeviation", channels_), s.beta, o.y.at("y", y_)));
+        o.running_variance.at("runningVariance", channels_), o.mean.at("mean", statistics_),
+        o.inverse_deviation.at("inverseDeviation", statistics_), s.beta, o.y.at("y", y_)));
   }
 };
 
@@ -140,10 +156,10 @@ class NormalizationBackward : public Plan {
   struct Operands {
     In x;
     In scale = nullptr, bias = nullptr;
-    In mean, inverse_deviation;
+    In mean = nullptr, inverse_deviation;
     In residual = nullptr;
     In dy;
-    Out dscale, dbias;
+    Out dscale = nullptr, dbias = nullptr;
     Out dresidual = nullptr;
     Out dx;
   };
@@ -161,20 +177,22 @@ class NormalizationBackward : public Plan {
         dy_(d.dy.extent()),
         dresidual_(detail::extent(d.dresidual)),
         dx_(d.dx.extent()),
-        channels_(detail::of_channels(d.x)) {}
+        channels_(detail::of_channels(d.x)),
+        statistics_(detail::of_statistics(d.normalization, d.x)) {}
 
   void execute(const Handle& handle, const Operands& o, const Scale& scale = {}) const {
     const detail::HostScale s(scale, compute_type());
     check(kilnExecuteNormalizationBackward(
         handle.get(), get(), s.alpha, o.x.at("x", x_), o.scale.at("scale", channels_),
-        o.bias.at("bias", channels_), o.mean.at("mean", channels_),
-        o.inverse_deviation.at("inverseDeviation", channels_), o.residual.at("residual", residual_),
-        o.dy.at("dy", dy_), o.dscale.at("dscale", channels_), o.dbias.at("dbias", channels_),
-        o.dresidual.at("dresidual", dresidual_), s.beta, o.dx.at("dx", dx_)));
+        o.bias.at("bias", channels_), o.mean.at("mean", statistics_),
+        o.inverse_deviation.at("inverseDeviation", statistics_),
+        o.residual.at("residual", residual_), o.dy.at("dy", dy_), o.dscale.at("dscale", channels_),
+        o.dbias.at("dbias", channels_), o.dresidual.at("dresidual", dresidual_), s.beta,
+        o.dx.at("dx", dx_)));
   }
 
  private:
-  Extent x_, residual_, dy_, dresidual_, dx_, channels_;
+  Extent x_, residual_, dy_, dresidual_, dx_, channels_, statistics_;
 };
 
 // dx from g and its sums, which a convolution's epilogue has made.

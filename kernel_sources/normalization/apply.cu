@@ -1,6 +1,6 @@
 // The pass over the elements: y, or dx and dresidual. A thread keeps the numbers of its channels in
 // registers and takes UNROLL vectors at a time; `parts` blocks share channels.
-#include "normalization/rows.cuh"
+#include "normalization/channels.cuh"
 
 // Where statistics came before, what they read last may still be in the L2 cache: it is read first.
 using Walk = WalkFrom<!GIVEN>;
@@ -60,7 +60,7 @@ struct Pass {
           const compute_t v = READS_X ? to_compute(in[u].element[i]) : compute_t(0);
           const compute_t r = READS_RESIDUAL ? to_compute(added[u].element[i]) : compute_t(0);
           if constexpr (BACKWARD) {
-            const compute_t g = map.gradient(to_compute(gradient[u].element[i]), v, lane, r);
+            const compute_t g = map.gradient(to_compute(gradient[u].element[i]), v, i, r);
             gradients[i] = g;
             compute_t inner = g;
             if constexpr (!FROZEN)

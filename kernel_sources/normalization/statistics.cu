@@ -19,52 +19,12 @@ static_assert(ALL_OFFSET + (LARGEST_CLUSTER * TOTALS * sizeof(compute_t) + 15) /
                   SHARED_BYTES,
               "host and device must agree");
 
-struct Sums : Totals {
-  u32 n = 0;  // elements of a channel so far
-
-  // Adds COUNT vectors of x, or as many as are left.
-  template <int COUNT, bool WHOLE>
-  device_inline void add_moments(const Pack<element_t, VECTOR> (&x)[COUNT], const Shift& shift,
-                                 i64 left) {
-    const u32 before = n;
-    const u32 more = (WHOLE || left > COUNT ? COUNT : static_cast<u32>(left)) * ELEMENTS;
-    n += more;
-    const compute_t own = WHOLE ? compute_t(1) / compute_t(COUNT * ELEMENTS)
-                                : compute_t(1) / static_cast<compute_t>(more);
-    const compute_t ratio =
-        static_cast<compute_t>(more) * math_reciprocal(static_cast<compute_t>(n));
-    const compute_t weight = static_cast<compute_t>(before) * ratio;
-#pragma unroll
-    for (int lane = 0; lane < LANES; ++lane) {
-      compute_t sum = 0;
-#pragma unroll
-      for (int u = 0; u < COUNT; ++u)
-        if (WHOLE || u < left)
-#pragma unroll
-          for (int i = 0; i < ELEMENTS; ++i)
-            sum += to_compute(x[u].element[INNER ? i : lane]) - shift.value[lane];
-      const compute_t mean = sum * own;
-      compute_t squares = 0;
-#pragma unroll
-      for (int u = 0; u < COUNT; ++u)
-        if (WHOLE || u < left)
-#pragma unroll
-          for (int i = 0; i < ELEMENTS; ++i) {
-            const compute_t d =
-                to_compute(x[u].element[INNER ? i : lane]) - shift.value[lane] - mean;
-            squares = math_fma(d, d, squares);
-          }
-      const compute_t apart = mean - first[lane];
-      first[lane] = math_fma(apart, ratio, first[lane]);
-      second[lane] += math_fma(apart * apart, weight, squares);
-    }
-  }
-
+struct Sums : RunningMoments {
   // STORES_GRADIENT: `to` takes them from `walk` on.
-  template <int COUNT, bool WHOLE>
+  template <int COUNT, bool WHOLE, class Map>
   device_inline void add_gradients(const Pack<element_t, VECTOR> (&x)[COUNT],
                                    const Pack<element_t, VECTOR> (&dy)[COUNT],
-                                   const Pack<element_t, VECTOR> (&residual)[COUNT], const Map& map,
+                                   const Pack<element_t, VECTOR> (&residual)[COUNT], Map& map,
                                    i64 left, element_t* to, Walk walk) {
     compute_t sum[LANES], products[LANES];
 #pragma unroll
@@ -73,22 +33,23 @@ struct Sums : Totals {
     for (int u = 0; u < COUNT; ++u) {
       if (WHOLE || u < left) {
         compute_t gradients[VECTOR];
+        map.seat(walk);
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
           const int lane = lane_of(i);
           const compute_t value = to_compute(x[u].element[i]);
           compute_t g =
-              map.gradient(to_compute(dy[u].element[i]), value, lane,
+              map.gradient(to_compute(dy[u].element[i]), value, i,
                            HAS_RESIDUAL ? to_compute(residual[u].element[i]) : compute_t(0));
           if constexpr (STORES_GRADIENT) g = to_compute(from_compute<element_t>(g));
           gradients[i] = g;
           sum[lane] += g;
-          products[lane] = math_fma(g, map.centered(value, lane), products[lane]);
+          products[lane] = math_fma(g, map.along(value, i), products[lane]);
         }
         if constexpr (STORES_GRADIENT)
           store_vector<VECTOR>(walk.template in<Out>(to), COUNT > 1, gradients);
       }
-      if constexpr (STORES_GRADIENT) walk.next();
+      if constexpr (STORES_GRADIENT || OWN_STATISTICS) walk.next();
     }
 #pragma unroll
     for (int i = 0; i < LANES; ++i) first[i] += sum[i], second[i] += products[i];
@@ -112,8 +73,7 @@ struct Reading {
 
 // Adds the next COUNT vectors, or as many as are left.
 template <int COUNT, bool WHOLE, class Extra>
-device_inline void add_next(Sums& sums, const Reading& from, Walk& walk, const Extra& extra,
-                            i64 left) {
+device_inline void add_next(Sums& sums, const Reading& from, Walk& walk, Extra& extra, i64 left) {
   Pack<element_t, VECTOR> x[COUNT];
   load_packs<COUNT, WHOLE, X>(x, from.x, walk, left);
   if constexpr (BACKWARD) {
@@ -130,8 +90,7 @@ device_inline void add_next(Sums& sums, const Reading& from, Walk& walk, const E
 }
 
 template <class Extra>
-device_inline void add_all(Sums& sums, const Reading& from, Walk walk, const Extra& extra,
-                           i64 steps) {
+device_inline void add_all(Sums& sums, const Reading& from, Walk walk, Extra extra, i64 steps) {
   if (from.aligned) {
 #pragma unroll 1
     for (; steps >= UNROLL; steps -= UNROLL) add_next<UNROLL, true>(sums, from, walk, extra, steps);
@@ -153,7 +112,9 @@ KILN_KERNEL(statistics, THREADS, MIN_BLOCKS, NormalizationParams, params) {
   if (channels.present) {
     const Reading from(params, channels);
     const Walk walk(first, parts * TY, params.images);
-    if constexpr (BACKWARD)
+    if constexpr (OWN_STATISTICS)
+      add_all(sums, from, walk, OwnMap(params, channels), steps);
+    else if constexpr (BACKWARD)
       add_all(sums, from, walk, Map(params, channels), steps);
     else
       add_all(sums, from, walk, Shift(params, channels), steps);
@@ -183,27 +144,8 @@ KILN_KERNEL(statistics, THREADS, MIN_BLOCKS, NormalizationParams, params) {
     block_barrier();
     cluster_arrive();  // they wait at the end, and the first one does not wait for them here
     if (rank == 0) {
-      Totals joined;
-      const compute_t share = static_cast<compute_t>(params.share);
-#pragma unroll 1
-      for (u32 part = 0; part < parts; ++part) {
-        const compute_t weight = BACKWARD ? compute_t(1) : elements_of_part(params, part) * share;
-#pragma unroll
-        for (int i = 0; i < LANES; ++i)
-          joined.first[i] = math_fma(all[part * TOTALS + mine + i], weight, joined.first[i]);
-      }
-#pragma unroll 1
-      for (u32 part = 0; part < parts; ++part) {
-        const compute_t n = BACKWARD ? compute_t(0) : elements_of_part(params, part);
-#pragma unroll
-        for (int i = 0; i < LANES; ++i) {
-          joined.second[i] += all[part * TOTALS + mine + LANES + i];
-          if constexpr (!BACKWARD) {
-            const compute_t d = all[part * TOTALS + mine + i] - joined.first[i];
-            joined.second[i] = math_fma(d * d, n, joined.second[i]);
-          }
-        }
-      }
+      const Totals joined =
+          joined_parts<TOTALS>(params, all, parts, mine, static_cast<compute_t>(params.share));
       if (speaks) store_totals(params, channels, joined);
     }
     cluster_wait();

@@ -91,9 +91,18 @@ void add(Mixer& mixer, const ReductionProblem& p) {
 }
 
 void add(Mixer& mixer, const NormalizationProblem& p) {
-  const std::int64_t scalars[] = {
-      p.type,   static_cast<int>(p.pass), p.rank, p.affine, p.running, p.residual,
-      p.frozen, p.activation.mode};
+  const std::int64_t scalars[] = {p.type,
+                                  static_cast<int>(p.pass),
+                                  p.rank,
+                                  p.affine,
+                                  p.running,
+                                  p.residual,
+                                  p.frozen,
+                                  p.activation.mode,
+                                  p.bias,
+                                  p.centered,
+                                  static_cast<int>(p.over),
+                                  p.groups};
   mixer.add_all(scalars);
   for (const Dims* sizes : {&p.dims, &p.x_strides, &p.residual_strides, &p.y_strides, &p.dy_strides,
                             &p.dresidual_strides, &p.dx_strides})

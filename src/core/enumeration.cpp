@@ -85,6 +85,12 @@ constexpr Enumerator softmax_modes[] = {
     VALUE(KILN_SOFTMAX_MODE_CHANNEL, "channels"),
     VALUE(KILN_SOFTMAX_MODE_INSTANCE, "image"),
 };
+constexpr Enumerator normalization_statistics[] = {
+    VALUE(KILN_NORMALIZATION_BATCH, "batch"),
+    VALUE(KILN_NORMALIZATION_INSTANCE, "instance"),
+    VALUE(KILN_NORMALIZATION_GROUP, "group"),
+    VALUE(KILN_NORMALIZATION_PIXEL, "pixel"),
+};
 constexpr Enumerator tensor_operations[] = {
     VALUE(KILN_OP_TENSOR_ADD, "add"), VALUE(KILN_OP_TENSOR_MUL, "mul"),
     VALUE(KILN_OP_TENSOR_MIN, "min"), VALUE(KILN_OP_TENSOR_MAX, "max"),
@@ -145,7 +151,8 @@ constexpr Enumerator stand_ins[] = {
   DO(kilnDeviceKind_t, device_kinds)             \
   DO(kilnKernelOrigin_t, kernel_origins)         \
   DO(kilnPlanText_t, plan_texts)                 \
-  DO(kilnStandIn_t, stand_ins)
+  DO(kilnStandIn_t, stand_ins)                   \
+  DO(kilnNormalizationStatistics_t, normalization_statistics)
 
 #define INDEX(type, table) index_of_##table,
 enum Index : std::size_t { EACH_ENUMERATION(INDEX) };

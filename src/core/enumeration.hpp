@@ -40,6 +40,7 @@ const Enumeration& enumeration_of(kilnDeviceKind_t);
 const Enumeration& enumeration_of(kilnKernelOrigin_t);
 const Enumeration& enumeration_of(kilnPlanText_t);
 const Enumeration& enumeration_of(kilnStandIn_t);
+const Enumeration& enumeration_of(kilnNormalizationStatistics_t);
 
 template <class Enum>
 concept PublicEnum = requires(Enum value) {

@@ -37,6 +37,7 @@
 #include "engines/local/local_fma.hpp"
 #include "engines/local/wgrad_local_fma.hpp"
 #include "engines/normalization/normalization.hpp"
+#include "engines/normalization/normalization_rows.hpp"
 #include "engines/pointwise/pointwise.hpp"
 #include "engines/pointwise/transpose.hpp"
 #include "engines/pooling/pooling.hpp"
@@ -138,7 +139,8 @@ std::span<const Method* const> methods() {
                                       one<TransposeEngine>(),
                                       one<PointwiseEngine>(),
                                       one<ReductionEngine>(),
-                                      one<NormalizationEngine>()};
+                                      one<NormalizationEngine>(),
+                                      one<NormalizationRowsEngine>()};
   });
 }
 

@@ -1,6 +1,7 @@
 // kiln.hpp: the C API with owners, exceptions and named arguments.
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <utility>
@@ -433,6 +434,42 @@ BOOST_AUTO_TEST_CASE(an_epilogue_with_moments) {
 }
 
 // dx = w dy = {2, 4, -2, 6}, p = x - 2 = {-1, 0, 1, 2}: what passes relu is {0, 0, -2, 6}.
+BOOST_AUTO_TEST_CASE(normalization_by_statistics_of_groups) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::NormalizationDescriptor norm({.epsilon = 11,
+                                            .statistics = KILN_NORMALIZATION_GROUP,
+                                            .groups = 1,
+                                            .centered = false,
+                                            .bias = false});
+  const kiln::TensorDescriptor t(nchw, f32, {2, 2, 1, 2});
+  const test::Buffer<float> x({1, 1, 1, 1, 0, 0, 4, 6}), scale({1, 2});
+  const test::Buffer<float> deviation({9, 9}), y(std::vector<float>(8, 9));
+  kiln::NormalizationForwardTraining forward(handle, {.normalization = norm, .x = t, .y = t});
+  forward.finalize();
+  std::vector<float> one(1);
+  kiln::NormalizationForwardTraining::Operands operands{.x = x.data(),
+                                                        .scale = scale.data(),
+                                                        .inverse_deviation = std::span<float>(one),
+                                                        .y = y.data()};
+  BOOST_CHECK_THROW(forward.execute(handle, operands), kiln::Exception);  // there are two
+  operands.inverse_deviation = deviation.data();
+  forward.execute(handle, operands);
+  BOOST_TEST(deviation.read()[1] == 1 / std::sqrt(24.0f));
+  BOOST_TEST(y.read()[7] == 12 * deviation.read()[1]);
+  const test::Buffer<float> dy(std::vector<float>(8, 1)), dscale({9, 9}),
+      dx(std::vector<float>(8, 9));
+  kiln::NormalizationBackward backward(handle, {.normalization = norm, .x = t, .dy = t, .dx = t});
+  backward.finalize();
+  backward.execute(handle, {.x = x.data(),
+                            .scale = scale.data(),
+                            .inverse_deviation = deviation.data(),
+                            .dy = dy.data(),
+                            .dscale = dscale.data(),
+                            .dx = dx.data()});
+  BOOST_TEST(std::fabs(dscale.read()[1] - 2 / std::sqrt(12.0) - 10 / std::sqrt(24.0)) < 1e-5);
+  BOOST_TEST(dx.read()[4] == deviation.read()[1]);  // its x is 0
+}
+
 BOOST_AUTO_TEST_CASE(an_epilogue_with_the_gradient_of_a_normalization) {
   const kiln::Handle handle(test::device_kind());
   const kiln::TensorDescriptor x(nchw, f32, {1, 1, 2, 2});

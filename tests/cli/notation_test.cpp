@@ -149,6 +149,9 @@ BOOST_AUTO_TEST_CASE(types_and_layouts_of_the_command_line) {
       {"softmax", "--over image --algorithm fast 2x3x4x5x6"},
       {"norm", "--residual --act clip --coef -1 --coef2 2 --epsilon 1e-3 2x3x4x5"},
       {"norm", "--dir bwd --residual --frozen --no-affine 2x3x4"},
+      {"norm", "--over group --groups 3 --rms --no-bias --act silu 2x6x4x5"},
+      {"norm", "--dir bwd --over instance 2x6x4x5"},
+      {"norm", "--dir bwd --over pixel --no-affine 20x6"},
       {"tensor", "--op reduce_norm2 2x3x4x5:1x3x4x1"},
       {"tensor", "--op mul 2x3x4x5:1x3x1x1:2x3x4x5"}};
   for (const auto& [command, line] : lines) {

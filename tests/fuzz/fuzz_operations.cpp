@@ -234,6 +234,15 @@ class Scene {
       require(affine == (how & 1) && got == epsilon);
     }
     succeeded(kilnSetNormalizationActivation(norm_, how & 8 ? activation_ : nullptr));
+    const auto statistics = in.enumerator<kilnNormalizationStatistics_t>();
+    const std::int64_t groups = how & 16 ? in.number() : 0;
+    if (succeeded(kilnSetNormalizationStatistics(norm_, statistics, groups, how & 32))) {
+      kilnNormalizationStatistics_t got{};
+      std::int64_t got_groups = -1;
+      require(succeeded(kilnGetNormalizationStatistics(norm_, &got, &got_groups, nullptr)));
+      require(got == statistics && got_groups == groups);
+    }
+    succeeded(kilnSetNormalizationBias(norm_, how & 64));
   }
 
   struct Read {

@@ -93,9 +93,20 @@ inline std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout, b
   NormalizationSpec norm;
   norm.activation = make_activation({KILN_ACTIVATION_RELU});
   out.emplace_back(make_normalization_backward(norm, x, &x, x, &x, x));
+  NormalizationSpec groups = norm;  // of half a vector, or of one
+  groups.activation = make_activation({KILN_ACTIVATION_SILU});
+  groups.statistics = KILN_NORMALIZATION_GROUP;
+  groups.groups = x.dims[1] / 4;
+  out.emplace_back(make_normalization_backward(groups, x, &x, x, &x, x));
+  NormalizationSpec pixels = groups;
+  pixels.statistics = KILN_NORMALIZATION_PIXEL;
+  pixels.groups = 0;
+  out.emplace_back(make_normalization_backward(pixels, x, nullptr, x, nullptr, x));
   // With channels last a thread has more registers' worth of statistics.
   if (layout == KILN_TENSOR_NHWC) {
     out.emplace_back(make_normalization_training(norm, x, &x, x));
+    out.emplace_back(make_normalization_training(groups, x, &x, x));
+    out.emplace_back(make_normalization_training(pixels, x, nullptr, x));
     if (type == KILN_DATA_FLOAT)
       out.emplace_back(make_normalization_combine(norm, type, 8, x.dims[1]));
   }

@@ -2,9 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
-#include "engines/choice.hpp"
-#include "engines/engine.hpp"
-#include "operation_case.hpp"
+#include "normalization_case.hpp"
 
 BOOST_AUTO_TEST_SUITE(normalization)
 
@@ -12,23 +10,7 @@ namespace {
 
 using namespace test;
 
-constexpr kilnTensorFormat_t layouts[] = {KILN_TENSOR_NCHW, KILN_TENSOR_NHWC};
-
-Tensor tensor(DataType type, const std::vector<std::int64_t>& dims,
-              kilnTensorFormat_t layout = KILN_TENSOR_NCHW) {
-  Tensor out;
-  out.type = type;
-  out.rank = static_cast<int>(dims.size());
-  std::copy(dims.begin(), dims.end(), out.dims.begin());
-  out.strides = dense_strides(layout, out.rank, out.dims);
-  return out;
-}
-
-NormalizationSpec with(kilnActivationMode_t mode) {
-  NormalizationSpec spec;
-  spec.activation = make_activation(default_activation(mode));
-  return spec;
-}
+using Case = NormalizationCase;
 
 Problem problem_of(NormalizationPass pass, const NormalizationSpec& spec, const Tensor& t,
                    bool residual) {
@@ -43,106 +25,6 @@ Problem problem_of(NormalizationPass pass, const NormalizationSpec& spec, const 
   }
 }
 
-// One problem with fresh data, all of whose results are looked at.
-struct Case : OperationData {
-  unsigned seed = std::random_device{}();
-
-  explicit Case(const Problem& p) : OperationData(p) {
-    scalars.alpha2 = 0.125;
-    unsigned next = seed;
-    for (HostTensor& t : tensors) {
-      if (t.operand.written && !t.operand.updated) continue;
-      if (t.operand.positive)
-        t.fill_uniform(next++, 0.5, 2);
-      else
-        t.fill_uniform(next++, -1, 1);
-    }
-  }
-  void move_x(double mean, double deviation) {
-    for (double& value : (*this)["x"].values) value = mean + deviation * value;
-    (*this)["x"].read((*this)["x"].bytes());
-  }
-  void reread_result() {
-    scalars = {0.5, -0.75, 0.125};
-    result().fill_uniform(seed + 99, -1, 1);
-  }
-
-  struct Run {
-    std::vector<HostTensor> tensors;
-    std::vector<std::vector<std::byte>> bytes;
-  };
-  // `by_parts`: with workspace, by the candidate with a step that combines parts.
-  Run run(bool by_parts = false, bool in_place = false) const {
-    const std::shared_ptr<Device> on = device();
-    Plan plan(on, problem);
-    FinalizeOptions options;
-    if (by_parts) {
-      for (const Engine* engine : engines()) {
-        if (!engine->is_for(problem)) continue;
-        auto answer = engine->candidates(problem, on->description());
-        auto& candidates = std::get<std::vector<Candidate>>(answer);
-        options.choice = Choice{std::move(candidates.back().made).value(), 0, false};
-      }
-    }
-    plan.finalize(options);
-    const DeviceBuffer lent(*on, std::vector<std::byte>(plan.workspace_bytes(), std::byte{0xff}));
-    std::vector<std::unique_ptr<DeviceBuffer>> buffers;
-    std::vector<void*> operands;
-    for (const HostTensor& t : tensors) {
-      buffers.push_back(std::make_unique<DeviceBuffer>(*on, t.bytes()));
-      operands.push_back(buffers.back()->address());
-    }
-    if (in_place) operands.back() = operands.front();
-    plan.execute(operands, scalars, nullptr, {}, {lent.address(), plan.workspace_bytes()});
-    Run out;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      out.bytes.push_back(buffers[in_place && i + 1 == tensors.size() ? 0 : i]->read());
-      out.tensors.emplace_back(tensors[i].operand);
-      out.tensors.back().read(out.bytes.back());
-    }
-    return out;
-  }
-
-  // The worst fault of any result, and any input that changed; "" if there is none.
-  std::string fault_of(const Run& run, bool in_place = false) const {
-    std::vector<std::vector<std::byte>> memory;
-    for (const HostTensor& t : tensors) memory.push_back(t.bytes());
-    std::vector<const void*> operands;
-    for (const auto& bytes : memory) operands.push_back(bytes.data());
-    for (std::size_t r = 0; r < tensors.size(); ++r) {
-      const Operand& operand = tensors[r].operand;
-      if (!operand.written) {
-        if (run.bytes[r] != memory[r] && !(in_place && r == 0))
-          return cat(operand.name, " was written");
-        continue;
-      }
-      std::vector<std::int64_t> indices(static_cast<std::size_t>(operand.count()));
-      for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
-      const auto elements =
-          reference::expect(problem, scalars, operands, indices, 0, static_cast<int>(r));
-      const auto format = reference::format_of(operand.type);
-      HostTensor gaps = run.tensors[r];
-      for (std::size_t i = 0; i < elements.size(); ++i) {
-        const auto index = static_cast<std::int64_t>(i);
-        const double have = run.tensors[r].at(index), value = elements[i].value;
-        gaps.at(index) = std::nan("");
-        const double bound =
-            elements[i].allowed + format.unit_roundoff() * std::fabs(value) + format.smallest() / 2;
-        if (have == reference::within(operand.type, reference::round_to_format(value, format)) ||
-            (std::isnan(have) && std::isnan(value)) || std::fabs(have - value) <= bound)
-          continue;
-        return cat(text_of(problem), " seed ", seed, ": ", operand.name, "[",
-                   operand.coordinates(index), "] is ", have, ", expected ", value, " within ",
-                   bound);
-      }
-      for (const double value : gaps.values)
-        if (!std::isnan(value)) return cat("between elements of ", operand.name);
-    }
-    return "";
-  }
-  std::string fault(bool by_parts = false) const { return fault_of(run(by_parts)); }
-};
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_pass_type_and_layout) {
@@ -151,7 +33,7 @@ BOOST_AUTO_TEST_CASE(every_pass_type_and_layout) {
        {NormalizationPass::training, NormalizationPass::inference, NormalizationPass::backward,
         NormalizationPass::backward_apply, NormalizationPass::moments})
     for (const DataType type : all_types)
-      for (const kilnTensorFormat_t layout : layouts)
+      for (const kilnTensorFormat_t layout : normalization_layouts)
         for (const bool parts : {false, true}) {
           const bool one_step =
               pass == NormalizationPass::inference || pass == NormalizationPass::backward_apply;
@@ -159,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_pass_type_and_layout) {
           if (!share.takes(static_cast<int>(pass), type, layout, parts)) continue;
           // As many elements as make clusters and parts, and some that no vector has.
           Case item(problem_of(pass, with(KILN_ACTIVATION_RELU),
-                               tensor(type, {41, 8, parts ? 12 : 7, 12}, layout), parts));
+                               tensor_of(type, {41, 8, parts ? 12 : 7, 12}, layout), parts));
           item.move_x(3, 2);
           if (!parts && pass != NormalizationPass::moments) item.reread_result();
           BOOST_TEST(item.fault(parts) == "");
@@ -169,7 +51,7 @@ BOOST_AUTO_TEST_CASE(every_pass_type_and_layout) {
 // Relative to its deviation of 1, a mean of 10^4 is lost to sums of squares, which f32 would make
 // wrong by all of the variance.
 BOOST_AUTO_TEST_CASE(means_of_many_deviations_and_constant_channels) {
-  const Tensor t = tensor(KILN_DATA_FLOAT, {6, 5, 9, 11});
+  const Tensor t = tensor_of(KILN_DATA_FLOAT, {6, 5, 9, 11});
   Case far(make_normalization_training({}, t, nullptr, t));
   far.move_x(1e4, std::sqrt(3.0));
   const Case::Run run = far.run();
@@ -192,7 +74,7 @@ BOOST_AUTO_TEST_CASE(means_of_many_deviations_and_constant_channels) {
 
 // As PyTorch has them: every element of the channel becomes NaN, and no other channel's.
 BOOST_AUTO_TEST_CASE(a_nan_or_an_infinity_makes_its_channel_nan) {
-  const Tensor t = tensor(KILN_DATA_FLOAT, {4, 3, 5, 5});
+  const Tensor t = tensor_of(KILN_DATA_FLOAT, {4, 3, 5, 5});
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -HUGE_VAL}) {
     Case item(make_normalization_training(with(KILN_ACTIVATION_RELU), t, nullptr, t));
     item["x"].values[25 + 7] = bad;  // of channel 1
@@ -204,7 +86,8 @@ BOOST_AUTO_TEST_CASE(a_nan_or_an_infinity_makes_its_channel_nan) {
 }
 
 BOOST_AUTO_TEST_CASE(long_channels_have_the_same_bits_each_time) {
-  const Tensor t = tensor(KILN_DATA_HALF, {32, 2, 50, 64}, KILN_TENSOR_NHWC);  // 102,400 a channel
+  const Tensor t =
+      tensor_of(KILN_DATA_HALF, {32, 2, 50, 64}, KILN_TENSOR_NHWC);  // 102,400 a channel
   for (const bool parts : {false, true}) {
     Case item(make_normalization_moments(t));
     item.move_x(-2, 0.5);
@@ -219,11 +102,12 @@ BOOST_AUTO_TEST_CASE(every_rank_and_any_strides) {
   const auto f32 = KILN_DATA_FLOAT;
   for (const std::vector<std::int64_t>& dims :
        {std::vector<std::int64_t>{2, 5}, {300, 1, 3}, {3, 3, 2, 3, 4}, {2, 70000, 1}})
-    BOOST_TEST(Case(problem_of(NormalizationPass::training, {}, tensor(f32, dims), true)).fault() ==
-               "");
-  Tensor gaps = tensor(f32, {3, 4, 5, 6});
+    BOOST_TEST(
+        Case(problem_of(NormalizationPass::training, {}, tensor_of(f32, dims), true)).fault() ==
+        "");
+  Tensor gaps = tensor_of(f32, {3, 4, 5, 6});
   gaps.strides = {200, 37, 6, 1};  // padded rows of channels
-  const Tensor last = tensor(f32, {3, 4, 5, 6}, KILN_TENSOR_NHWC);
+  const Tensor last = tensor_of(f32, {3, 4, 5, 6}, KILN_TENSOR_NHWC);
   NormalizationSpec bare;
   bare.affine = bare.running = false;
   BOOST_TEST(Case(make_normalization_training(bare, gaps, &last, last)).fault() == "");
@@ -235,14 +119,15 @@ BOOST_AUTO_TEST_CASE(every_rank_and_any_strides) {
   // Of nothing: statistics and gradients are 0.
   for (const auto pass : {NormalizationPass::inference, NormalizationPass::backward,
                           NormalizationPass::backward_apply, NormalizationPass::moments})
-    BOOST_TEST(Case(problem_of(pass, {}, tensor(f32, {0, 3, 4}), false)).fault() == "");
+    BOOST_TEST(Case(problem_of(pass, {}, tensor_of(f32, {0, 3, 4}), false)).fault() == "");
 }
 
 BOOST_AUTO_TEST_CASE(results_in_place_of_x) {
   for (const auto pass : {NormalizationPass::training, NormalizationPass::backward,
                           NormalizationPass::backward_apply}) {
     const Case item(problem_of(pass, with(KILN_ACTIVATION_RELU),
-                               tensor(KILN_DATA_BFLOAT16, {4, 16, 6, 4}, KILN_TENSOR_NHWC), false));
+                               tensor_of(KILN_DATA_BFLOAT16, {4, 16, 6, 4}, KILN_TENSOR_NHWC),
+                               false));
     BOOST_TEST(item.fault_of(item.run(false, true), true) == "");
   }
 }
@@ -253,7 +138,7 @@ BOOST_AUTO_TEST_CASE(every_activation) {
     for (const auto pass : {NormalizationPass::apply, NormalizationPass::backward})
       for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF}) {
         if (!share.takes(mode, static_cast<int>(pass), type)) continue;
-        Case item(problem_of(pass, with(mode), tensor(type, {4, 16, 3, 8}, KILN_TENSOR_NHWC),
+        Case item(problem_of(pass, with(mode), tensor_of(type, {4, 16, 3, 8}, KILN_TENSOR_NHWC),
                              type == KILN_DATA_HALF));
         BOOST_TEST(item.fault() == "");
       }
@@ -261,8 +146,8 @@ BOOST_AUTO_TEST_CASE(every_activation) {
 
 // The moments of two halves give what training gives of the whole.
 BOOST_AUTO_TEST_CASE(parts_combine_to_the_whole) {
-  const Tensor half = tensor(KILN_DATA_FLOAT, {5, 7, 6, 6}),
-               whole = tensor(KILN_DATA_FLOAT, {10, 7, 6, 6});
+  const Tensor half = tensor_of(KILN_DATA_FLOAT, {5, 7, 6, 6}),
+               whole = tensor_of(KILN_DATA_FLOAT, {10, 7, 6, 6});
   Case training(make_normalization_training({}, whole, nullptr, whole));
   training.move_x(100, 3);
   Case combined(make_normalization_combine({}, KILN_DATA_FLOAT, 3, 7));

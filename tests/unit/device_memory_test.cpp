@@ -118,6 +118,9 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
   out.emplace_back(make_local_dgrad(local, weights, made, in));
   out.emplace_back(make_local_wgrad(local, in, made, weights));
   out.emplace_back(make_normalization_backward({}, x, nullptr, x, nullptr, x));
+  NormalizationSpec rows;
+  rows.statistics = KILN_NORMALIZATION_INSTANCE;
+  out.emplace_back(make_normalization_backward(rows, x, nullptr, x, nullptr, x));
   return out;
 }
 

@@ -46,7 +46,8 @@ static_assert(
     none_converts<kilnStatus_t, kilnDataType_t, kilnTensorFormat_t, kilnConvolutionMode_t,
                   kilnMathMode_t, kilnNanPropagation_t, kilnPoolingMode_t, kilnActivationMode_t,
                   kilnSoftmaxAlgorithm_t, kilnSoftmaxMode_t, kilnOpTensorOp_t, kilnReduceTensorOp_t,
-                  kilnDeviceKind_t, kilnKernelOrigin_t, kilnPlanText_t, kilnStandIn_t>());
+                  kilnDeviceKind_t, kilnKernelOrigin_t, kilnPlanText_t, kilnStandIn_t,
+                  kilnNormalizationStatistics_t>());
 
 }  // namespace
 
@@ -57,7 +58,7 @@ BOOST_AUTO_TEST_CASE(tables_have_every_value_of_the_header) {
   for (const Enumeration& enumeration : all_enumerations())
     for (const Enumerator& value : enumeration.values)
       tables[enumeration.type][value.identifier] = value.value;
-  BOOST_TEST(tables.size() == 16u);
+  BOOST_TEST(tables.size() == 17u);
   BOOST_TEST((tables == declared()));
 }
 

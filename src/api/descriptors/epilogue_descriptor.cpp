@@ -67,6 +67,12 @@ kilnStatus_t kilnAddEpilogueNormalizationGradient(kilnEpilogueDescriptor_t descr
                                                   kilnTensorDescriptor_t normResidualDesc) {
   return guarded([&] {
     const kiln::NormalizationSpec& spec = checked(normDesc, "normDesc").spec;
+    if (spec.statistics != KILN_NORMALIZATION_BATCH)
+      kiln::fail(KILN_STATUS_BAD_PARAM, "normDesc has statistics of ",
+                 kiln::name_of(spec.statistics), "; expected those of the batch");
+    if (spec.affine && !spec.bias)
+      kiln::fail(KILN_STATUS_BAD_PARAM,
+                 "normDesc has a scale without a bias; expected both, or neither");
     kiln::EpilogueOperation operation{.kind = Kind::gradient,
                                       .tensor = given(normXDesc, "normXDesc"),
                                       .activation = spec.activation,

@@ -46,3 +46,39 @@ kilnStatus_t kilnGetNormalizationDescriptor(kilnNormalizationDescriptor_t descri
     if (epsilon != nullptr) *epsilon = spec.epsilon;
   });
 }
+
+kilnStatus_t kilnSetNormalizationStatistics(kilnNormalizationDescriptor_t descriptor,
+                                            kilnNormalizationStatistics_t statistics,
+                                            int64_t groups, int centered) {
+  return guarded([&] {
+    kiln::NormalizationSpec& target = checked(descriptor, "descriptor").spec;
+    kiln::NormalizationSpec spec = target;
+    spec.statistics = statistics;
+    spec.groups = groups;
+    spec.centered = centered != 0;
+    kiln::check_normalization(spec);
+    target = spec;
+  });
+}
+
+kilnStatus_t kilnGetNormalizationStatistics(kilnNormalizationDescriptor_t descriptor,
+                                            kilnNormalizationStatistics_t* statistics,
+                                            int64_t* groups, int* centered) {
+  return guarded([&] {
+    const kiln::NormalizationSpec& spec = checked(descriptor, "descriptor").spec;
+    if (statistics != nullptr) *statistics = spec.statistics;
+    if (groups != nullptr) *groups = spec.groups;
+    if (centered != nullptr) *centered = spec.centered;
+  });
+}
+
+kilnStatus_t kilnSetNormalizationBias(kilnNormalizationDescriptor_t descriptor, int bias) {
+  return guarded([&] { checked(descriptor, "descriptor").spec.bias = bias != 0; });
+}
+
+kilnStatus_t kilnGetNormalizationBias(kilnNormalizationDescriptor_t descriptor, int* bias) {
+  return guarded([&] {
+    const kiln::NormalizationSpec& spec = checked(descriptor, "descriptor").spec;
+    if (bias != nullptr) *bias = spec.bias;
+  });
+}

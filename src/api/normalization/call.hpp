@@ -40,17 +40,26 @@ inline NormalizationSpec spec_of(kilnNormalizationDescriptor_t descriptor) {
 
 // What decides which operands there are. Of a plan that is none, nothing: executing refuses it.
 struct Parts {
-  bool affine = false, running = false, residual = false;
+  bool affine = false, bias = false, running = false, residual = false;
+  bool centered = true, of_batch = true;
 };
 inline Parts parts_of(kilnPlan_t plan) {
   if (plan != nullptr && plan->mark.is(kilnPlanStruct::mark_value))
     if (const auto* problem = std::get_if<NormalizationProblem>(&plan->plan.problem()))
-      return {problem->affine, problem->running, problem->residual};
+      return {problem->affine,   problem->bias,     problem->running,
+              problem->residual, problem->centered, problem->over == NormalizationOver::batch};
   return {};
 }
 inline Parts parts_of(kilnNormalizationDescriptor_t descriptor, kilnTensorDescriptor_t residual) {
   if (descriptor == nullptr || !descriptor->mark.is(kilnNormalizationStruct::mark_value)) return {};
-  return {descriptor->spec.affine, descriptor->spec.running, residual != nullptr};
+  const NormalizationSpec& spec = descriptor->spec;
+  const bool of_batch = spec.statistics == KILN_NORMALIZATION_BATCH;
+  return {spec.affine,
+          spec.affine && spec.bias,
+          spec.running && of_batch,
+          residual != nullptr,
+          spec.centered,
+          of_batch};
 }
 
 // Executes with operands that were checked, in the function that was called.
@@ -96,7 +105,7 @@ struct Statistics {
 inline void add_statistics(Operands& operands, const Parts& parts, const Statistics& s) {
   operands.add_if(parts.running, "runningMean", s.running_mean);
   operands.add_if(parts.running, "runningVariance", s.running_variance);
-  operands.add("mean", s.mean);
+  operands.add_if(parts.centered, "mean", s.mean);
   operands.add("inverseDeviation", s.deviation);
 }
 
@@ -111,7 +120,7 @@ inline Operands training_operands(const Parts& parts, const void* x, const void*
   Operands out;
   out.add("x", x);
   out.add_if(parts.affine, "scale", scale);
-  out.add_if(parts.affine, "bias", bias);
+  out.add_if(parts.bias, "bias", bias);
   out.add_if(parts.residual, "residual", residual);
   add_statistics(out, parts, statistics);
   out.add("y", y);
@@ -127,8 +136,8 @@ inline Operands given_operands(const Parts& parts, const Given& given) {
   Operands out;
   out.add("x", given.x);
   out.add_if(parts.affine, "scale", given.scale);
-  out.add_if(parts.affine, "bias", given.bias);
-  out.add("mean", given.mean);
+  out.add_if(parts.bias, "bias", given.bias);
+  out.add_if(parts.centered, "mean", given.mean);
   out.add(given.spread_name, given.spread);
   out.add_if(parts.residual, "residual", given.residual);
   return out;
@@ -142,8 +151,8 @@ inline Operands backward_operands(const Parts& parts, const Given& given, const 
                                   void* dscale, void* dbias, void* dresidual, void* dx) {
   Operands out = given_operands(parts, given);
   out.add("dy", dy);
-  out.add("dscale", dscale);
-  out.add("dbias", dbias);
+  out.add_if(parts.of_batch || parts.affine, "dscale", dscale);
+  out.add_if(parts.of_batch || parts.bias, "dbias", dbias);
   out.add_if(parts.residual, "dresidual", dresidual);
   out.add("dx", dx);
   return out;

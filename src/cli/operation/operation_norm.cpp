@@ -1,8 +1,9 @@
-// kiln norm: batch normalization, its gradient and its moments.
+// kiln norm: normalizations, their gradients, and the moments of batches.
 #include <map>
 
 #include "cli/operation/operations.hpp"
 #include "cli/options.hpp"
+#include "core/enumeration.hpp"
 #include "core/error.hpp"
 #include "problem/line/shape_line.hpp"
 
@@ -15,7 +16,7 @@ class NormOperation final : public Operation {
     return std::make_unique<NormOperation>(*this);
   }
   const char* command() const override { return "norm"; }
-  const char* summary() const override { return "Run batch normalization: check it, time it"; }
+  const char* summary() const override { return "Run a normalization: check it, time it"; }
   const char* line_help() const override {
     return "A PROBLEM is the shape of x, 2 to 8 sizes from the batch on, and perhaps a name:\n"
            "  16x64x112x112_n\"stem\"\n"
@@ -30,7 +31,15 @@ class NormOperation final : public Operation {
                    "those of its parts")
         .one_of({"fwd", "inference", "apply", "bwd", "bwd_apply", "moments", "combine"})
         .show_default();
+    app.add_option("--over", over_,
+                   "What shares a mean and a deviation: a channel of the batch, a channel of an "
+                   "image, a group of neighboring channels of an image, or the channels of a pixel")
+        .one_of({"batch", "instance", "group", "pixel"})
+        .show_default();
+    app.add_option("--groups", groups_, "Groups of channels, of --over group");
+    app.add_flag("--rms", rms_, "Not centered: the mean is 0");
     app.add_flag("--no-affine", plain_, "No scale and bias");
+    app.add_flag("--no-bias", unbiased_, "A scale alone");
     app.add_flag("--no-running", local_, "Training updates no running statistics");
     app.add_flag("--residual", residual_, "Add a tensor before the activation");
     app.add_flag("--frozen", frozen_, "The gradient takes mean and deviation as constants");
@@ -43,6 +52,11 @@ class NormOperation final : public Operation {
   Problem make(const std::string& line) const override {
     NormalizationSpec spec;
     spec.affine = !plain_;
+    spec.bias = !unbiased_;
+    spec.statistics = static_cast<kilnNormalizationStatistics_t>(
+        find_enumerator(enumeration_of(spec.statistics), over_)->value);
+    spec.groups = groups_;
+    spec.centered = !rms_;
     spec.running = !local_;
     spec.frozen = frozen_;
     spec.epsilon = epsilon_;
@@ -105,7 +119,9 @@ class NormOperation final : public Operation {
     return out;
   }
 
-  std::string direction_ = "fwd";
+  std::string direction_ = "fwd", over_ = "batch";
+  std::int64_t groups_ = 0;
+  bool rms_ = false, unbiased_ = false;
   bool plain_ = false, local_ = false, residual_ = false, frozen_ = false;
   double epsilon_ = NormalizationSpec{}.epsilon;
   ActivationOptions activation_{"identity"};

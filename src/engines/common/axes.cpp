@@ -19,11 +19,15 @@ std::vector<Axis> image_axes(const Dims& dims, const std::vector<Dims>& strides,
                              std::size_t leading, const std::array<bool, operand_rank>& reduced) {
   std::vector<Axis> axes;
   for (int i = 1; i < operand_rank; ++i) {
-    if (dims[i] == 1) continue;
     Axis axis{dims[i], {}, reduced[i]};
     for (const Dims& tensor : strides) axis.strides.push_back(tensor[i]);
     axes.push_back(axis);
   }
+  return joined_axes(std::move(axes), leading);
+}
+
+std::vector<Axis> joined_axes(std::vector<Axis> axes, std::size_t leading) {
+  std::erase_if(axes, [](const Axis& axis) { return axis.size == 1; });
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& a, const Axis& b) {
     return a.strides[leading] > b.strides[leading];
   });

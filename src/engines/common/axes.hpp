@@ -22,6 +22,9 @@ std::vector<Axis> image_axes(const Dims& dims, const std::vector<Dims>& strides,
                              std::size_t leading,
                              const std::array<bool, operand_rank>& reduced = {});
 
+// The same of axes that are given, in any order: dropped, ordered and joined.
+std::vector<Axis> joined_axes(std::vector<Axis> axes, std::size_t leading);
+
 // The axes, preceded by axes of one element until there are `count`.
 std::vector<Axis> padded(std::vector<Axis> axes, std::size_t count);
 

@@ -16,11 +16,11 @@ std::int64_t product(const std::vector<Axis>& axes) {
 
 // Whether vectors of `count` elements along the innermost axis are aligned to their size
 // everywhere.
-bool vectors_fit(const std::vector<Axis>& axes, const std::vector<Dims>& strides,
+bool vectors_fit(const std::vector<Axis>& axes, const std::vector<std::int64_t>& batch,
                  std::size_t vectored, int count) {
   if (axes.empty() || axes.back().size % count != 0) return false;
   for (std::size_t tensor = 0; tensor < vectored; ++tensor) {
-    if (axes.back().strides[tensor] != 1 || strides[tensor][0] % count != 0) return false;
+    if (axes.back().strides[tensor] != 1 || batch[tensor] % count != 0) return false;
     for (std::size_t i = 0; i + 1 < axes.size(); ++i)
       if (axes[i].strides[tensor] % count != 0) return false;
   }
@@ -50,16 +50,22 @@ std::int64_t Combining::combined_vectors() const {
 Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
                          const std::array<bool, operand_rank>& combined, std::size_t leading,
                          std::size_t vectored, int most) {
+  std::vector<std::int64_t> batch;
+  for (const Dims& tensor : strides) batch.push_back(tensor[0]);
+  return make_combining(image_axes(dims, strides, leading, combined), batch, vectored, most);
+}
+
+Combining make_combining(const std::vector<Axis>& axes, const std::vector<std::int64_t>& batch,
+                         std::size_t vectored, int most) {
   Combining out;
-  const std::vector<Axis> axes = image_axes(dims, strides, leading, combined);
   out.vector = most;
-  while (out.vector > 1 && !vectors_fit(axes, strides, vectored, out.vector)) out.vector /= 2;
+  while (out.vector > 1 && !vectors_fit(axes, batch, vectored, out.vector)) out.vector /= 2;
   out.inner_combined = !axes.empty() && axes.back().reduced;
   for (const Axis& axis : axes) (axis.reduced ? out.combined : out.kept).push_back(axis);
   // Indices may run past the end by a block's and an unrolled loop's steps.
   constexpr std::int64_t slack = 1 << 20;
   out.wide_index = std::max(out.kept_vectors(), out.combined_vectors()) + slack > limit32;
-  out.wide_offset = widest_image(axes, strides.size()) > limit32 / 4 - slack;
+  out.wide_offset = widest_image(axes, batch.size()) > limit32 / 4 - slack;
   return out;
 }
 

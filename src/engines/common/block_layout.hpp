@@ -30,6 +30,9 @@ struct Combining {
 Combining make_combining(const Dims& dims, const std::vector<Dims>& strides,
                          const std::array<bool, operand_rank>& combined, std::size_t leading,
                          std::size_t vectored, int most);
+// The same of an image's joined axes (joined_axes); `batch`: the tensors' strides between images.
+Combining make_combining(const std::vector<Axis>& axes, const std::vector<std::int64_t>& batch,
+                         std::size_t vectored, int most);
 
 struct BlockLayout {
   int tx = 1, ty = 1, groups = 1;

@@ -1,7 +1,5 @@
 #include "engines/normalization/normalization.hpp"
 
-#include "core/integer.hpp"
-#include "core/text.hpp"
 #include "engines/cost/cost_model.hpp"
 #include "engines/engine.hpp"
 #include "engines/normalization/passes.hpp"
@@ -35,16 +33,14 @@ double seconds_of(const NormalizationPasses& passes, double busy, int launches) 
 }  // namespace
 
 bool NormalizationEngine::is_for(const Problem& problem) const {
-  return std::holds_alternative<NormalizationProblem>(problem);
+  const auto* const normalization = std::get_if<NormalizationProblem>(&problem);
+  return normalization != nullptr && normalization->over == NormalizationOver::batch;
 }
 
 std::variant<std::vector<Candidate>, Refusal> NormalizationEngine::candidates(
     const Problem& any, const DeviceDescription& device) const {
   const NormalizationPasses passes(std::get<NormalizationProblem>(any), device);
-  const std::int64_t groups = passes.combining.kept_vectors();
-  if (groups > limit32 / (2 * device.largest_cluster))
-    return Refusal{cat(passes.problem.dims[1], " channels; expected at most ",
-                       limit32 / (2 * device.largest_cluster) * passes.combining.lanes())};
+  if (const Refusal refusal = passes.refusal()) return refusal;
   Candidate one;
   one.kernel = in_clusters;
   if (!passes.has_statistics()) {

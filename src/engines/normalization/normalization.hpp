@@ -1,6 +1,6 @@
-// Normalizations of any tensors. Takes every problem. Statistics, or the sums of a gradient, come
-// first: clusters of blocks share channels, or, with workspace, as many blocks as fill the chip
-// leave partial totals that a step combines. A pass over the elements follows.
+// Normalizations by the statistics of the batch. Takes every problem. Statistics, or the sums of a
+// gradient, come first: clusters of blocks share channels, or, with workspace, as many blocks as
+// fill the chip leave partial totals that a step combines. A pass over the elements follows.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -26,13 +26,19 @@ bool is_named(const Operand& operand, std::string_view name) {
   return name == "out" ? own == "y" || own == "dx" : own == name;
 }
 
+// The statistics of pixels are one tensor more.
 Combining combining_of(const NormalizationProblem& problem, const std::vector<Operand>& operands) {
   std::vector<Dims> strides;
   for (const std::string_view name : tensor_names)
     for (const Operand& operand : operands)
       if (is_named(operand, name)) strides.push_back(operand.strides);
+  const std::size_t tensors = strides.size();
+  strides.push_back({});
+  if (problem.over == NormalizationOver::pixel)
+    for (const Operand& operand : operands)
+      if (operand.name == std::string_view("deviation")) strides.back() = operand.strides;
   const std::array<bool, operand_rank> reduced{false, false, true, true, true};
-  return make_combining(problem.dims, strides, reduced, 0, strides.size(),
+  return make_combining(problem.dims, strides, reduced, 0, tensors,
                         static_cast<int>(16 / size_of(problem.type)));
 }
 
@@ -50,6 +56,12 @@ std::uint32_t in_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
 
 NormalizationPasses::NormalizationPasses(const NormalizationProblem& p, const DeviceDescription& d)
     : problem(p), device(d), operands(operands_of(p)), combining(combining_of(p, operands)) {}
+
+Refusal NormalizationPasses::refusal() const {
+  const std::int64_t most = limit32 / (2 * device.largest_cluster);
+  if (combining.kept_vectors() <= most) return {};
+  return cat(problem.dims[1], " channels; expected at most ", most * combining.lanes());
+}
 
 std::int64_t NormalizationPasses::vectors() const {
   return combining.combined_vectors() * problem.dims[0];
@@ -145,6 +157,12 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
   add("OF_VARIANCE", problem.pass == NormalizationPass::inference);
   add("ACTIVATION", static_cast<std::int64_t>(problem.activation.mode));
   add("FROM_OUTPUT", gradient_from_output(problem.activation));
+  const bool own = problem.over != NormalizationOver::batch;
+  const bool of_groups = problem.over == NormalizationOver::group;
+  add("CENTERED", true);  // these passes' sums have both parts
+  add("OWN_STATISTICS", own);
+  add("OF_GROUPS", of_groups);
+  add("CHANNELS_OF_GROUP", of_groups ? problem.dims[1] / problem.groups : 1);
   add("UNROLL", std::int64_t{unroll});
   add("MIN_BLOCKS", std::int64_t{threads_at_once / layout.threads()});
   add_combining_constants(spec.constants, combining, layout, device.largest_cluster);
@@ -159,6 +177,9 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
     add_combining_strides(spec.constants, combining, prefixes[i], present ? tensor++ : 0,
                           present ? found->strides[0] : 0);
   }
+  add_combining_strides(spec.constants, combining, "S", tensor, own ? problem.statistics() : 0);
+  const bool runs = combining.inner_combined && !combining.combined.empty();
+  add("S_LANE", runs ? combining.combined.back().strides[tensor] : 0);
 
   LaunchSpec& launch = out.launch;
   launch.empty = problem.dims[0] == 0 && !has_statistics();  // those of nothing are 0
@@ -185,6 +206,10 @@ Step NormalizationPasses::step(const char* name, const BlockLayout& layout, int 
 }
 
 void NormalizationPasses::set_operands(LaunchSpec& launch) const {
+  set_normalization_operands(launch, operands);
+}
+
+void set_normalization_operands(LaunchSpec& launch, const std::vector<Operand>& operands) {
   using Hole = LaunchSpec::Hole;
   const auto patch = [&](Hole hole, std::size_t operand, std::size_t offset) {
     launch.patches.push_back(

@@ -3,6 +3,7 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "engines/common/block_layout.hpp"
+#include "engines/engine.hpp"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -16,6 +17,7 @@ struct NormalizationPasses {
 
   NormalizationPasses(const NormalizationProblem& problem, const DeviceDescription& device);
 
+  Refusal refusal() const;  // of more channels than a launch has blocks for
   bool backward() const { return is_backward(problem.pass); }
   // Whether statistics, or the sums of a gradient, are taken before the pass over the elements.
   bool has_statistics() const {
@@ -52,5 +54,8 @@ struct NormalizationPasses {
   Step step(const char* name, const BlockLayout& layout, int parts, bool partial) const;
   void set_operands(LaunchSpec& launch) const;
 };
+
+// Adds the patches of all operands, and of alpha, beta and factor.
+void set_normalization_operands(LaunchSpec& launch, const std::vector<Operand>& operands);
 
 }  // namespace kiln

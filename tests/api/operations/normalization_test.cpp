@@ -1,4 +1,4 @@
-// Batch normalization through the C API: plans and immediate calls, what may be left out, refusals.
+// Normalizations through the C API: plans and immediate calls, what may be left out, refusals.
 #include <array>
 #include <cmath>
 
@@ -127,6 +127,98 @@ BOOST_AUTO_TEST_CASE(moments_of_parts) {
                                            n.deviation.data(), moments.data()));
   BOOST_TEST(moments.read() == (std::vector<float>{4, 4, 20}));
   close(n.deviation.read()[0], 1 / std::sqrt(5.0));
+}
+
+// Two images of two channels of two pixels: 1 3 | 5 7 and 2 2 | 2 10.
+BOOST_AUTO_TEST_CASE(statistics_of_groups_instances_and_pixels) {
+  const TestHandle handle;
+  const NormDesc norm(1, 1);  // running statistics count only with those of the batch
+  const TensorDesc t(KILN_DATA_FLOAT, {2, 2, 1, 2});
+  const Buffer<float> x({1, 3, 5, 7, 2, 2, 2, 10}), scale({2, 3}), bias({10, 20});
+  const auto forward = [&](float* mean, float* deviation, const float* of_bias, float* y) {
+    return kilnNormalizationForwardTraining(handle, norm, &one, t, x.data(), scale.data(), of_bias,
+                                            nullptr, nullptr, nullptr, nullptr, nullptr, mean,
+                                            deviation, &zero, t, y);
+  };
+  const auto untouched = [] { return std::vector<float>(8, -1); };
+  {
+    succeeds(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_GROUP, 1, 1));
+    const Buffer<float> mean({-1, -1}), deviation({-1, -1}), y(untouched());
+    succeeds(forward(mean.data(), deviation.data(), bias.data(), y.data()));
+    BOOST_TEST(mean.read() == (std::vector<float>{4, 4}));
+    close(deviation.read()[0], 1 / std::sqrt(5.0));
+    close(deviation.read()[1], 1 / std::sqrt(12.0));
+    close(y.read()[2], 20 + 3 / std::sqrt(5.0));
+    close(y.read()[7], 20 + 3 * 6 / std::sqrt(12.0));
+    bad_param(
+        kilnNormalizationApply(handle, norm, &one, t, x.data(), scale.data(), bias.data(),
+                               mean.data(), deviation.data(), nullptr, nullptr, &zero, t, y.data()),
+        {"normDesc has statistics of group", "expected those of the batch"});
+  }
+  {
+    succeeds(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_INSTANCE, 0, 1));
+    const Buffer<float> mean({-1, -1, -1, -1}), deviation({-1, -1, -1, -1}), y(untouched());
+    succeeds(forward(mean.data(), deviation.data(), bias.data(), y.data()));
+    BOOST_TEST(mean.read() == (std::vector<float>{2, 6, 2, 6}));
+    close(y.read()[0], 10 - 2);
+    close(y.read()[3], 20 + 3);
+    close(y.read()[7], 20 + 3);
+  }
+  {
+    succeeds(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_PIXEL, 0, 0));
+    succeeds(kilnSetNormalizationBias(norm, 0));
+    const Buffer<float> deviation({-1, -1, -1, -1}), y(untouched());
+    bad_param(forward(nullptr, deviation.data(), bias.data(), y.data()), {"bias is given"});
+    bad_param(forward(deviation.data(), deviation.data(), nullptr, y.data()), {"mean is given"});
+    succeeds(forward(nullptr, deviation.data(), nullptr, y.data()));
+    close(deviation.read()[3], 1 / std::sqrt(52.0));
+    close(y.read()[5], 2 * 2 / std::sqrt(52.0));
+    close(y.read()[7], 3 * 10 / std::sqrt(52.0));
+    // y = scale x s: the gradients of sum of dy y.
+    const Buffer<float> dy({0, 0, 0, 0, 0, 1, 0, 0}), dscale({-1, -1}), dx(untouched());
+    succeeds(kilnNormalizationBackward(
+        handle, norm, &one, t, x.data(), scale.data(), nullptr, nullptr, deviation.data(), nullptr,
+        nullptr, t, dy.data(), dscale.data(), nullptr, nullptr, nullptr, &zero, t, dx.data()));
+    const double s = 1 / std::sqrt(52.0);
+    close(dscale.read()[0], 2 * s);
+    BOOST_TEST(dscale.read()[1] == 0);
+    close(dx.read()[5], s * (2 - 2 * s * s * 4 / 2));
+    close(dx.read()[7], s * (0 - 10 * s * s * 4 / 2));
+    BOOST_TEST(dx.read()[0] == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(statistics_are_read_back) {
+  const NormDesc norm;
+  kilnNormalizationStatistics_t statistics = KILN_NORMALIZATION_PIXEL;
+  std::int64_t groups = -1;
+  int centered = -1, bias = -1;
+  succeeds(kilnGetNormalizationStatistics(norm, &statistics, &groups, &centered));
+  BOOST_TEST((statistics == KILN_NORMALIZATION_BATCH && groups == 0 && centered == 1));
+  succeeds(kilnGetNormalizationBias(norm, &bias));
+  BOOST_TEST(bias == 1);
+  bad_param(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_GROUP, 0, 1),
+            {"groups is 0", "expected at least 1"});
+  bad_param(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_PIXEL, 2, 1),
+            {"groups is 2", "expected 0"});
+  bad_param(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_BATCH, 0, 0),
+            {"centered is 0"});
+  bad_param(
+      kilnSetNormalizationStatistics(norm, static_cast<kilnNormalizationStatistics_t>(7), 0, 1),
+      {"statistics is 7"});
+  bad_param(kilnSetNormalizationStatistics(nullptr, KILN_NORMALIZATION_PIXEL, 0, 1),
+            {"descriptor is null"});
+  bad_param(kilnSetNormalizationBias(nullptr, 1), {"descriptor is null"});
+  bad_param(kilnGetNormalizationBias(nullptr, &bias), {"descriptor is null"});
+  bad_param(kilnGetNormalizationStatistics(nullptr, &statistics, &groups, &centered),
+            {"descriptor is null"});
+  succeeds(kilnSetNormalizationStatistics(norm, KILN_NORMALIZATION_GROUP, 8, 0));
+  succeeds(kilnSetNormalizationBias(norm, 0));
+  succeeds(kilnGetNormalizationStatistics(norm, &statistics, &groups, &centered));
+  BOOST_TEST((statistics == KILN_NORMALIZATION_GROUP && groups == 8 && centered == 0));
+  succeeds(kilnGetNormalizationStatistics(norm, nullptr, nullptr, nullptr));
+  succeeds(kilnGetNormalizationBias(norm, &bias));
+  BOOST_TEST(bias == 0);
 }
 
 BOOST_AUTO_TEST_CASE(descriptors_are_read_back_and_keep_what_a_bad_setter_leaves) {

@@ -5,22 +5,10 @@
 // it, take its vectors in turn, image after image.
 #pragma once
 
-#include "common/activation.cuh"
-#include "common/block_layout.cuh"
-#include "normalization/normalization_params.h"
-
-using X = STRIDES(X);
-using R = STRIDES(RESIDUAL);
-using DY = STRIDES(DY);
-using DR = STRIDES(DRESIDUAL);
-using Out = STRIDES(OUT);
-
-constexpr bool BRIEF = sizeof(element_t) == 2;  // brief functions suffice
+#include "normalization/element.cuh"
 
 // The channel of a vector's element among a thread's.
 device_inline constexpr int lane_of(int i) { return INNER ? 0 : i; }
-
-device_inline compute_t add(compute_t a, compute_t b) { return a + b; }
 
 // The thread's channels among all: groups of LANES. Threads beyond the last one take the first one
 // and write nothing.
@@ -103,7 +91,10 @@ struct Map {
       factor.value[i] *= deviation.value[i];
     }
   }
+  template <class Walk>
+  device_inline void seat(const Walk&) {}
   device_inline compute_t centered(compute_t x, int lane) const { return x - mean.value[lane]; }
+  device_inline compute_t along(compute_t x, int i) const { return centered(x, lane_of(i)); }
   device_inline compute_t before(compute_t x, int lane, compute_t residual) const {
     const compute_t p = math_fma(centered(x, lane), factor.value[lane], bias.value[lane]);
     return HAS_RESIDUAL ? p + residual : p;
@@ -112,14 +103,61 @@ struct Map {
     return activate<ACTIVATION, BRIEF>(before(x, lane, residual), coef);
   }
   // The gradient of p; STORES_GRADIENT: for convolutions, whose epilogue says how NaN passes relu.
-  device_inline compute_t gradient(compute_t dy, compute_t x, int lane, compute_t residual) const {
+  device_inline compute_t gradient(compute_t dy, compute_t x, int i, compute_t residual) const {
     if constexpr (ACTIVATION == Act::IDENTITY) return dy;
-    const compute_t p = before(x, lane, residual);
+    const compute_t p = before(x, lane_of(i), residual);
     if constexpr (STORES_GRADIENT && ACTIVATION == Act::RELU)
       return p <= compute_t(0) ? compute_t(0) : dy;
-    const compute_t slope = activation_slope<ACTIVATION, BRIEF>(
-        FROM_OUTPUT ? activate<ACTIVATION, BRIEF>(p, coef) : p, coef);
-    return dy * slope;
+    return dy * slope_at(p, coef);
+  }
+};
+
+// The same where an image's rows (rows.cu) have statistics of their own: seat() comes before the
+// elements of a vector.
+using S = STRIDES(S);  // of mean and deviation; OF_GROUPS: between images alone
+constexpr int OWN = OF_GROUPS || !INNER ? (OF_GROUPS ? LANES : 1) : VECTOR;
+struct OwnMap {
+  const compute_t *means, *deviations;
+  OfChannels scale, bias;
+  Coefficients<compute_t> coef;
+  i64 image = -1;  // OF_GROUPS: that whose statistics are seated
+  u32 group[LANES];
+  i64 row;
+  compute_t mean[OWN], deviation[OWN];
+  device_inline OwnMap(const NormalizationParams& params, const Channels& channels)
+      : means(static_cast<const compute_t*>(params.mean)),
+        deviations(static_cast<const compute_t*>(params.deviation)),
+        scale(params.scale, channels, 1),
+        bias(params.bias, channels, 0),
+        coef(coefficients_of<compute_t>(params)),
+        row(S::kept(channels.place)) {
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) group[i] = (channels.first() + i) / CHANNELS_OF_GROUP;
+  }
+  template <class Walk>
+  device_inline void seat(const Walk& walk) {
+    if (OF_GROUPS && walk.image == image) return;
+    image = walk.image;
+#pragma unroll
+    for (int i = 0; i < OWN; ++i) {
+      const i64 at = OF_GROUPS ? image * S::IMAGE + group[i]
+                               : image * S::IMAGE + row + S::combined(walk.at) + i * S_LANE;
+      mean[i] = means == nullptr ? compute_t(0) : means[at];
+      deviation[i] = deviations[at];
+    }
+  }
+  // That of element i of a vector among those that are seated.
+  device_inline static int own_of(int i) { return OWN == 1 ? 0 : OF_GROUPS ? lane_of(i) : i; }
+  // What of x multiplies the gradient in the sum that becomes dscale.
+  device_inline compute_t along(compute_t x, int i) const {
+    return (x - mean[own_of(i)]) * deviation[own_of(i)];
+  }
+  device_inline compute_t gradient(compute_t dy, compute_t x, int i, compute_t residual) const {
+    if constexpr (ACTIVATION == Act::IDENTITY) return dy;
+    const compute_t p =
+        math_fma(x - mean[own_of(i)], scale.value[lane_of(i)] * deviation[own_of(i)],
+                 bias.value[lane_of(i)]);
+    return dy * slope_at(HAS_RESIDUAL ? p + residual : p, coef);
   }
 };
 
