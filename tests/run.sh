@@ -193,7 +193,7 @@ check_sanitized() {
     failure "sanitized small problems: see $log"
   fi
   log=$folder/line_lists.log
-  if bash tests/ops/line_list.sh "$runner" host conv:$lists/backward.txt local:$lists/local.txt \
+  if bash tests/ops/line_list.sh "$runner" host conv:$lists/backward.txt local:$lists/local.txt matmul:$lists/matmul.txt \
     pool:$lists/pooling.txt act:$lists/activation.txt softmax:$lists/softmax.txt \
     norm:$lists/normalization.txt tensor:$lists/tensor.txt tensor:$lists/reduction.txt 2>&1 | tee "$log"; then
     passed "sanitized problems of every operation"

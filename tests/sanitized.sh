@@ -9,7 +9,7 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 cd "$root"
-(($# >= 2)) || die "usage: bash tests/sanitized.sh COMMAND ARGUMENT...    (conv, local, pool, act, softmax, norm, tensor)"
+(($# >= 2)) || die "usage: bash tests/sanitized.sh COMMAND ARGUMENT...    (conv, local, matmul, pool, act, softmax, norm, tensor)"
 
 compile_sanitized problem_runner
 export ASAN_OPTIONS=$without_leaks${ASAN_OPTIONS:+:$ASAN_OPTIONS}

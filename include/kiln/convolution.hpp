@@ -2,7 +2,6 @@
 #ifndef KILN_CONVOLUTION_HPP
 #define KILN_CONVOLUTION_HPP
 
-#include <string>
 #include <vector>
 
 #include "kiln/filter_plans.hpp"
@@ -129,17 +128,6 @@ using ConvolutionTransposed =
                               kilnExecuteConvolutionTransposed, kilnConvolutionTransposed>;
 
 namespace detail {
-
-// The addresses of an epilogue's tensors, as the C functions take them.
-inline std::vector<const void*> addresses_of(const std::vector<In>& operands,
-                                             const std::vector<Extent>& extents) {
-  std::vector<const void*> addresses;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const std::string name = "epilogue[" + std::to_string(i) + "]";
-    addresses.push_back(operands[i].at(name.c_str(), i < extents.size() ? extents[i] : Extent{}));
-  }
-  return addresses;
-}
 
 template <auto create, auto execute_plan, auto run_at_once>
 class EpiloguePlan : public Plan {

@@ -245,6 +245,14 @@ class NormalizationDescriptor
   }
 };
 
+class MatmulDescriptor : public Owner<kilnMatmulDescriptor_t, kilnDestroyMatmulDescriptor> {
+ public:
+  explicit MatmulDescriptor(kilnMathMode_t math = KILN_MATH_DEFAULT, std::int64_t alignment = 16)
+      : Owner(created(kilnCreateMatmulDescriptor)) {
+    check(kilnSetMatmulDescriptor(get(), math, alignment));
+  }
+};
+
 // A list of operations in the order in which they are added; see kiln/epilogue.h.
 //   const Epilogue epilogue = Epilogue().bias(b).activation(relu).residual(z);
 class Epilogue : public Owner<kilnEpilogueDescriptor_t, kilnDestroyEpilogueDescriptor> {

@@ -45,6 +45,7 @@
 #include "kiln/epilogue.h"
 #include "kiln/handle.h"
 #include "kiln/local.h"
+#include "kiln/matmul.h"
 #include "kiln/normalization.h"
 #include "kiln/plan.h"
 #include "kiln/pooling.h"

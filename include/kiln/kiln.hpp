@@ -30,6 +30,7 @@
 #include "kiln/activation.hpp"
 #include "kiln/convolution.hpp"
 #include "kiln/local.hpp"
+#include "kiln/matmul.hpp"
 #include "kiln/normalization.hpp"
 #include "kiln/pooling.hpp"
 #include "kiln/softmax.hpp"

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "kiln/descriptors.hpp"
 
@@ -107,6 +108,17 @@ struct HostScale {
 template <class Descriptor>
 Extent extent(const Descriptor* descriptor) {
   return descriptor != nullptr ? descriptor->extent() : Extent{};
+}
+
+// The addresses of an epilogue's tensors, as the C functions take them.
+inline std::vector<const void*> addresses_of(const std::vector<In>& operands,
+                                             const std::vector<Extent>& extents) {
+  std::vector<const void*> addresses;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const std::string name = "epilogue[" + std::to_string(i) + "]";
+    addresses.push_back(operands[i].at(name.c_str(), i < extents.size() ? extents[i] : Extent{}));
+  }
+  return addresses;
 }
 }  // namespace detail
 

@@ -40,6 +40,7 @@ typedef struct kilnPoolingStruct* kilnPoolingDescriptor_t;             /* poolin
 typedef struct kilnActivationStruct* kilnActivationDescriptor_t;       /* activation.h */
 typedef struct kilnEpilogueStruct* kilnEpilogueDescriptor_t;           /* epilogue.h */
 typedef struct kilnNormalizationStruct* kilnNormalizationDescriptor_t; /* normalization.h */
+typedef struct kilnMatmulStruct* kilnMatmulDescriptor_t;               /* matmul.h */
 typedef struct kilnPlanStruct* kilnPlan_t;                             /* plan.h */
 
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #include "kiln/kiln.h"
 #include "problem/activation.hpp"
 #include "problem/convolution.hpp"
+#include "problem/matmul.hpp"
 #include "problem/pooling.hpp"
 #include "problem/tensor/checks.hpp"
 #include "problem/tensor/tensor.hpp"
@@ -114,4 +115,12 @@ struct kilnActivationStruct {
   kiln::api::Mark mark{mark_value};
   bool set = false;
   kiln::Activation activation;
+};
+
+struct kilnMatmulStruct {
+  static constexpr auto kind = "a matrix product's descriptor",
+                        creator = "kilnCreateMatmulDescriptor";
+  static constexpr std::uint32_t mark_value = 0x6b6c740c;
+  kiln::api::Mark mark{mark_value};
+  kiln::MatmulSpec spec;
 };

@@ -1,23 +1,20 @@
 // Convolutions with an epilogue: of any list, and of the usual one.
-#include <cstring>
-#include <iterator>
-
 #include "api/activation.hpp"
-#include "api/epilogue.hpp"
+#include "api/epilogue_plan.hpp"
 #include "api/operation.hpp"
 
 using kiln::api::activation_of;
 using kiln::api::Argument;
 using kiln::api::Arguments;
 using kiln::api::checked;
+using kiln::api::create_list_plan;
 using kiln::api::create_plan;
-using kiln::api::EpilogueTensors;
+using kiln::api::execute_list;
 using kiln::api::execute_plan;
 using kiln::api::optional_tensor;
 using kiln::api::run_at_once;
-using kiln::api::ScalarArguments;
+using kiln::api::run_list_at_once;
 using kiln::api::tensor_of;
-using Kind = kiln::EpilogueOperation::Kind;
 
 namespace {
 
@@ -48,41 +45,6 @@ Arguments in_order(const Argument& first, const Argument& second,
 
 Argument given_if(bool given, const Argument& argument) { return given ? argument : Argument{}; }
 
-constexpr const char* operand_names[] = {"operands[0]", "operands[1]", "operands[2]", "operands[3]",
-                                         "operands[4]", "operands[5]", "operands[6]", "operands[7]",
-                                         "operands[8]", "operands[9]", "operands[10]"};
-static_assert(std::size(operand_names) == kiln::most_epilogue_operands);
-
-// Calls run() with these operands, of the addresses that a caller gives for a list's.
-template <class Run>
-kilnStatus_t run_list(const EpilogueTensors& tensors, int count, const void* const operands[],
-                      const Argument& first, const Argument& second, const Argument& y,
-                      const char* function, const Run& run) {
-  const kilnStatus_t status = kiln::api::guarded([&] { tensors.check(count, operands); }, function);
-  if (status != KILN_STATUS_SUCCESS) return status;
-  Arguments all{first, second};
-  for (const Kind kind : {Kind::residual, Kind::bias, Kind::moments, Kind::gradient})
-    tensors.each_place(kind, [&](std::size_t place) {
-      all.add({operand_names[place], operands[place]});
-    });
-  all.add(y);
-  return run(all);
-}
-
-kilnStatus_t execute_list(const char* operation, kilnHandle_t handle, kilnPlan_t plan,
-                          const ScalarArguments& scalars, int count, const void* const operands[],
-                          const Argument& first, const Argument& second, const Argument& y,
-                          const char* function = __builtin_FUNCTION()) {
-  const auto execute = [&](const Arguments& arguments) {
-    return execute_plan(operation, handle, plan, scalars, arguments, {}, function);
-  };
-  // If it is no such plan, execute_plan refuses it.
-  if (plan == nullptr || !plan->mark.is(kilnPlanStruct::mark_value) ||
-      std::strcmp(plan->operation, operation) != 0)
-    return execute({first, second, y});
-  return run_list(plan->epilogue, count, operands, first, second, y, function, execute);
-}
-
 // Makes the problem of a list, forward or transposed; the descriptors are read when it is called.
 template <class Make>
 auto maker(Make make, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc,
@@ -91,38 +53,6 @@ auto maker(Make make, kilnTensorDescriptor_t xDesc, kilnFilterDescriptor_t wDesc
     return make(checked(convDesc, "convDesc").spec, tensor_of(xDesc, "xDesc"),
                 tensor_of(wDesc, "wDesc"), tensor_of(yDesc, "yDesc"), list);
   };
-}
-
-template <class Make>
-kilnStatus_t create_list_plan(const char* operation, kilnHandle_t handle,
-                              kilnEpilogueDescriptor_t epilogueDesc, kilnPlan_t* plan,
-                              const Make& make, const char* function = __builtin_FUNCTION()) {
-  EpilogueTensors tensors;
-  const auto make_both = [&] {
-    const kiln::EpilogueList& list = checked(epilogueDesc, "epilogueDesc").list;
-    tensors = EpilogueTensors(list);
-    return make(list);
-  };
-  const kilnStatus_t status = create_plan(operation, handle, plan, make_both, {}, function);
-  if (status == KILN_STATUS_SUCCESS) (*plan)->epilogue = tensors;
-  return status;
-}
-
-template <class Make>
-kilnStatus_t run_list_at_once(kilnHandle_t handle, const ScalarArguments& scalars,
-                              kilnEpilogueDescriptor_t epilogueDesc, int count,
-                              const void* const operands[], const Argument& first,
-                              const Argument& second, const Argument& y, const Make& make,
-                              const char* function = __builtin_FUNCTION()) {
-  EpilogueTensors tensors;
-  const kilnStatus_t status = kiln::api::guarded(
-      [&] { tensors = EpilogueTensors(checked(epilogueDesc, "epilogueDesc").list); }, function);
-  if (status != KILN_STATUS_SUCCESS) return status;
-  return run_list(
-      tensors, count, operands, first, second, y, function, [&](const Arguments& arguments) {
-        return run_at_once(
-            handle, scalars, arguments, [&] { return make(epilogueDesc->list); }, {}, {}, function);
-      });
 }
 
 }  // namespace

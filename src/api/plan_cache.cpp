@@ -109,6 +109,26 @@ void add(Mixer& mixer, const NormalizationProblem& p) {
     mixer.add_all(*sizes);
 }
 
+void add(Mixer& mixer, const MatmulProblem& p) {
+  const std::int64_t scalars[] = {p.type,
+                                  p.d_type,
+                                  p.rank,
+                                  p.batch,
+                                  p.rows,
+                                  p.columns,
+                                  p.inner,
+                                  p.math,
+                                  p.epilogue.bias,
+                                  p.bias_stride,
+                                  p.epilogue.residual,
+                                  p.epilogue.residual_last,
+                                  p.epilogue.activation.mode};
+  mixer.add_all(scalars);
+  for (const MatrixStrides* m : {&p.a, &p.b, &p.d, &p.z})
+    for (const std::int64_t stride : {m->batch, m->row, m->column})
+      mixer.add(static_cast<std::uint64_t>(stride));
+}
+
 }  // namespace
 
 std::size_t ProblemHash::operator()(const Problem& problem) const {

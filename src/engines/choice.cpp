@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/integer.hpp"
 #include "core/process/per_process.hpp"
 #include "engines/answers.hpp"
 #include "engines/recent_problems.hpp"
+#include "engines/rewrite/product_views.hpp"
 
 namespace kiln {
 namespace {
@@ -77,6 +79,17 @@ Found cheapest(const Problem& problem, const DeviceDescription& device, const Gr
   return best;
 }
 
+// Images of one pixel are the rows of a matrix, of which there may be thousands: of more than 128,
+// the next of four sizes from a power of two to the next one, 160, 192, 224, 256, 320. `least`: the
+// smallest number with the same.
+std::int64_t rows_above(std::int64_t rows, std::int64_t& least) {
+  std::int64_t step = 32;
+  while (rows > 8 * step) step *= 2;
+  const std::int64_t reference = ceil_div(rows, step) * step;
+  least = reference - step + 1;
+  return reference;
+}
+
 // The problem at the batch size at which its kernel is chosen, and at the smallest one that uses
 // this kernel.
 struct References {
@@ -86,8 +99,11 @@ References references_of(const ConvolutionProblem& problem) {
   std::int64_t least = 1;
   const BatchRange* range = std::begin(batch_ranges);
   for (; problem.batch > range->most; ++range) least = range->most + 1;
+  std::int64_t reference = range->reference;
+  if (problem.in_pixels() == 1 && problem.batch > std::prev(std::end(batch_ranges))->reference)
+    reference = rows_above(problem.batch, least);
   References references{problem, problem};
-  std::get<ConvolutionProblem>(references.chosen).batch = range->reference;
+  std::get<ConvolutionProblem>(references.chosen).batch = reference;
   std::get<ConvolutionProblem>(references.smallest_batch).batch = least;
   return references;
 }
@@ -205,9 +221,61 @@ std::optional<Choice> find(const Winner& winner, const Problem& problem,
   return std::nullopt;
 }
 
+// A matrix product is chosen as the convolution that it is in one of its views.
+//
+// The view whose candidate a tuning winner names.
+std::optional<Choice> find_view(const Winner& winner, const std::vector<ProductView>& views,
+                                const DeviceDescription& device, std::size_t workspace) {
+  for (const ProductView& view : views) {
+    if (!winner.tile.ends_with(view.tile)) continue;
+    Winner own = winner;
+    own.tile.resize(own.tile.size() - view.tile.size());
+    auto choice = find(own, view.problem, device, workspace);
+    if (!choice) continue;
+    name_operands(choice->proposal, view);
+    return choice;
+  }
+  return std::nullopt;
+}
+
+Choice choose_view(const Problem& product, const std::vector<ProductView>& views,
+                   const DeviceDescription& device, const Grant& grant,
+                   std::vector<EngineRefusal>& refusals) {
+  const ProductView* best = nullptr;
+  double seconds = 0;
+  std::vector<EngineRefusal> all;
+  for (const ProductView& view : views) {
+    const Found found = find_cheapest(view.problem, device, grant, all);
+    if (found.method == nullptr || (best != nullptr && found.estimate.seconds >= seconds)) continue;
+    best = &view;
+    seconds = found.estimate.seconds;
+  }
+  if (best == nullptr) refuse_for(product, grant, all);
+  Choice choice = choose(best->problem, device, grant, refusals, nullptr);
+  name_operands(choice.proposal, *best);
+  return choice;
+}
+
+// Every engine with the candidates of any view, or its refusal of the first one.
+std::vector<EngineRefusal> ask_for_views(const std::vector<ProductView>& views,
+                                         const DeviceDescription& device) {
+  std::vector<EngineRefusal> answers;
+  for (const ProductView& view : views)
+    for (EngineRefusal& answer : ask_engines(view.problem, device)) {
+      const auto known = std::ranges::find(answers, answer.engine, &EngineRefusal::engine);
+      if (known == answers.end())
+        answers.push_back(std::move(answer));
+      else if (answer.reason.empty())
+        known->reason.clear();
+    }
+  return answers;
+}
+
 }  // namespace
 
 std::vector<EngineRefusal> ask_engines(const Problem& problem, const DeviceDescription& device) {
+  if (const auto* const product = std::get_if<MatmulProblem>(&problem))
+    return ask_for_views(product_views(*product), device);
   std::vector<EngineRefusal> answers;
   const std::string extent = extent_refusal(problem);
   const Chooser chooser(device);
@@ -231,6 +299,14 @@ Choice choose(const Problem& problem, const DeviceDescription& device, const Gra
               std::vector<EngineRefusal>& refusals, const Winner* winner) {
   if (const std::string extent = extent_refusal(problem); !extent.empty())
     refuse(problem, grant, extent);
+  if (const auto* const product = std::get_if<MatmulProblem>(&problem)) {
+    const std::vector<ProductView> views = product_views(*product);
+    const bool named =
+        winner != nullptr && (grant.only_engine.empty() || grant.only_engine == winner->engine);
+    if (named)
+      if (auto choice = find_view(*winner, views, device, grant.workspace)) return *choice;
+    return choose_view(problem, views, device, grant, refusals);
+  }
   if (winner != nullptr && (grant.only_engine.empty() || grant.only_engine == winner->engine))
     if (auto choice = find(*winner, problem, device, grant.workspace)) return std::move(*choice);
   if (const auto before = memory.lock()->find(problem, device, grant)) {
@@ -292,6 +368,20 @@ std::optional<ContinuedSums> Chooser::continued(const ConvolutionProblem& first,
 
 std::vector<Option> all_candidates(const Problem& problem, const DeviceDescription& device,
                                    std::size_t workspace) {
+  const auto least_first = [](const Option& a, const Option& b) {
+    return a.choice.seconds < b.choice.seconds;
+  };
+  if (const auto* const product = std::get_if<MatmulProblem>(&problem)) {
+    std::vector<Option> all;
+    for (const ProductView& view : product_views(*product))
+      for (Option& option : all_candidates(view.problem, device, workspace)) {
+        name_operands(option.choice.proposal, view);
+        option.name.tile += view.tile;
+        all.push_back(std::move(option));
+      }
+    std::stable_sort(all.begin(), all.end(), least_first);
+    return all;
+  }
   std::vector<EngineRefusal> refusals;
   choose(problem, device, {}, refusals);  // throws where there is none
   std::vector<Option> options;
@@ -311,9 +401,7 @@ std::vector<Option> all_candidates(const Problem& problem, const DeviceDescripti
       options.push_back({std::move(name), {std::move(proposal), seconds, false}, only_by_name});
     }
   }
-  std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
-    return a.choice.seconds < b.choice.seconds;
-  });
+  std::stable_sort(options.begin(), options.end(), least_first);
   return options;
 }
 

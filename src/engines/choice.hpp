@@ -21,7 +21,9 @@
 
 namespace kiln {
 
-// Batch sizes up to `most` use the kernel chosen at `reference`.
+// Batch sizes up to `most` use the kernel chosen at `reference`; but of more than 128 images of one
+// pixel, which are the rows of a matrix, four reference sizes lie between a power of two and the
+// next one.
 struct BatchRange {
   std::int64_t most, reference;
 };

@@ -14,6 +14,8 @@ Refusal result_refusal(const Method& method, const Problem& problem) {
     return "the moments of the result, which this engine does not make";
   if (convolution->epilogue.gradient && !method.takes_gradient())
     return "a normalization's gradient, which this engine does not make";
+  if (convolution->group_strides && !method.takes_group_strides())
+    return cat(convolution->groups, " matrices, which lie anywhere; this engine takes one");
   return {};
 }
 

@@ -80,8 +80,8 @@ class OneKernelEngine : public Engine {
 };
 
 // Refuses for an engine or rewrite if the result has another type than the inputs and it does not
-// take mixed types, or if moments of the result or a normalization's gradient are asked for that it
-// does not make.
+// take mixed types, if moments of the result or a normalization's gradient are asked for that it
+// does not make, or if groups lie where it does not look for them.
 Refusal result_refusal(const Method& method, const Problem& problem);
 // The engine's candidates, that refusal or its own.
 std::variant<std::vector<Candidate>, Refusal> ask(const Engine& engine, const Problem& problem,

@@ -28,6 +28,8 @@ class Method {
   virtual bool makes_moments() const { return false; }
   // Whether it multiplies by the gradient of an activation behind a normalization.
   virtual bool takes_gradient() const { return false; }
+  // Whether groups of a convolution may lie anywhere (GroupStrides), as matrices of a batch do.
+  virtual bool takes_group_strides() const { return false; }
   // Whether its kernels execute in place of chosen ones that are still being compiled; the choice
   // then never takes it.
   virtual bool stands_in() const { return false; }

@@ -110,9 +110,10 @@ void Plan::check_operands(std::span<void* const> operands,
     if (address(i) % alignment != 0)
       fail(KILN_STATUS_BAD_PARAM, name(i), " is at ", hexadecimal(address(i)),
            "; expected a multiple of ", alignment,
-           alignment > places_[i].element
-               ? ", as the convolution's alignment has it (kilnSetConvolutionAlignment)"
-               : "");
+           alignment <= places_[i].element ? ""
+           : std::holds_alternative<MatmulProblem>(problem_)
+               ? ", as the matrix product's alignment has it (kilnSetMatmulDescriptor)"
+               : ", as the convolution's alignment has it (kilnSetConvolutionAlignment)");
   }
   const std::size_t last = places_.size() - 1;
   for (std::size_t result = 0; result <= last; ++result) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct ConvolutionSpec {
   std::int64_t alignment = 16;  // bytes, of every operand
 
   friend bool operator==(const ConvolutionSpec&, const ConvolutionSpec&) = default;
+};
+
+// In elements, from one group's channels, filters or channels of the result to the next one's,
+// where they do not follow each other. All groups share the first group's bias.
+struct GroupStrides {
+  std::int64_t x = 0, w = 0, y = 0, z = 0;
+  friend bool operator==(const GroupStrides&, const GroupStrides&) = default;
 };
 
 // Which of the three tensors a convolution computes from the other two.
@@ -67,6 +75,7 @@ struct ConvolutionProblem {
   std::int64_t bias_stride = 0;  // from one channel's bias to the next; 0 if there is none
   // Of the tensors that a normalization's gradient reads; 0 if there are none.
   Dims norm_x_strides{}, norm_residual_strides{};
+  std::optional<GroupStrides> group_strides{};  // of products of matrices (product_views.hpp)
 
   DataType type() const {
     return pass == ConvolutionPass::dgrad ? y_type : x_type;

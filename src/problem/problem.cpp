@@ -12,6 +12,7 @@ struct Command {
   const char* operator()(const SoftmaxProblem&) const { return "softmax"; }
   const char* operator()(const ReductionProblem&) const { return "tensor"; }
   const char* operator()(const NormalizationProblem&) const { return "norm"; }
+  const char* operator()(const MatmulProblem&) const { return "matmul"; }
   const char* operator()(const PointwiseProblem& problem) const {
     const bool activation =
         problem.op == PointwiseOp::activation || problem.op == PointwiseOp::activation_backward;
@@ -64,6 +65,7 @@ Work work_of(const Problem& problem, bool reads_output) {
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
     work.flops = convolution->flops();
   if (const auto* local = std::get_if<LocalProblem>(&problem)) work.flops = local->conv.flops();
+  if (const auto* product = std::get_if<MatmulProblem>(&problem)) work.flops = product->flops();
   const std::vector<Operand> operands = operands_of(problem);
   for (const Operand& operand : operands) {
     const bool read = operand.updated || (&operand == &operands.back() && reads_output);

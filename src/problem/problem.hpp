@@ -7,6 +7,7 @@
 
 #include "problem/convolution.hpp"
 #include "problem/local.hpp"
+#include "problem/matmul.hpp"
 #include "problem/normalization.hpp"
 #include "problem/pointwise.hpp"
 #include "problem/pooling.hpp"
@@ -16,9 +17,10 @@
 namespace kiln {
 
 using Problem = std::variant<ConvolutionProblem, PoolingProblem, SoftmaxProblem, PointwiseProblem,
-                             ReductionProblem, LocalProblem, NormalizationProblem>;
+                             ReductionProblem, LocalProblem, NormalizationProblem, MatmulProblem>;
 
-// The operation's command: "conv", "local", "pool", "act", "softmax", "norm", "tensor".
+// The operation's command: "conv", "local", "pool", "act", "softmax", "norm", "tensor",
+// "matmul".
 const char* command_of(const Problem& problem);
 
 // The arguments of the command: flags and line.
@@ -33,9 +35,9 @@ std::vector<Operand> operands_of(const Problem& problem);
 // The compute type, which alpha and beta have too.
 DataType scalar_type(const Problem& problem);
 
-// The least work of an operation with any kernel: floating-point operations of convolutions and
-// locally connected layers (0 for other operations), and the bytes of all operands, each counted
-// once (the last one twice if it is read, and results that are updated).
+// The least work of an operation with any kernel: floating-point operations of convolutions,
+// locally connected layers and matrix products (0 for other operations), and the bytes of all
+// operands, each counted once (the last one twice if it is read, and results that are updated).
 struct Work {
   double flops = 0, bytes = 0;
 };

@@ -59,6 +59,7 @@ std::vector<Expected> expect(const SoftmaxProblem& problem, const Request& reque
 std::vector<Expected> expect(const PointwiseProblem& problem, const Request& request);
 std::vector<Expected> expect(const ReductionProblem& problem, const Request& request);
 std::vector<Expected> expect(const NormalizationProblem& problem, const Request& request);
+std::vector<Expected> expect(const MatmulProblem& problem, const Request& request);
 
 // `gradients`, before they are rounded to dy's type, become what NormalizationPass::gradient makes
 // of them. dy's own memory is not read.
@@ -72,6 +73,7 @@ double terms_of_output(const SoftmaxProblem& problem);
 double terms_of_output(const PointwiseProblem& problem);
 double terms_of_output(const ReductionProblem& problem);
 double terms_of_output(const NormalizationProblem& problem);
+double terms_of_output(const MatmulProblem& problem);
 
 // ---- what they share ----------------------------------------------------------------------------
 

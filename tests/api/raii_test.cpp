@@ -178,6 +178,28 @@ BOOST_AUTO_TEST_CASE(locally_connected) {
       {.x = x_data.data(), .dy = dy.data(), .dw = dw.data()}, dw, {1, 2, 4, 6});
 }
 
+// [1 2; 3 4] by a layer's weights [1 10; 100 1000], with a bias, a residual and an activation.
+BOOST_AUTO_TEST_CASE(products_of_matrices) {
+  const kiln::Handle handle(test::device_kind());
+  const kiln::TensorDescriptor a(nchw, f32, {2, 2}), w(f32, {2, 2}, {1, 2}),
+      bias(nchw, f32, {1, 2});
+  const kiln::ActivationDescriptor relu(KILN_ACTIVATION_RELU);
+  const kiln::Epilogue epilogue = kiln::Epilogue().bias(bias).residual(a).activation(relu);
+  const kiln::MatmulDescriptor strict(KILN_MATH_STRICT, 4);
+  const test::Buffer<float> a_data({1, 2, 3, 4}), w_data({1, 10, 100, 1000}), b_data({0.5, -3000}),
+      d({1, 1, 1, 1});
+  check_twice<kiln::Matmul>(handle, {.a = a, .b = w, .d = a},
+                            {.a = a_data.data(), .b = w_data.data(), .d = d.data()}, d,
+                            {21, 2100, 43, 4300});
+  check_twice<kiln::Matmul>(handle,
+                            {.a = a, .b = w, .epilogue = &epilogue, .d = a, .matmul = &strict},
+                            {.a = a_data.data(),
+                             .b = w_data.data(),
+                             .epilogue = {b_data.data(), a_data.data()},
+                             .d = d.data()},
+                            d, {22.5, 0, 46.5, 1304}, kiln::Scale{.beta = 1});
+}
+
 // One channel of 1, 3, 5, 7, in two parts, too.
 BOOST_AUTO_TEST_CASE(normalization_its_gradient_and_its_moments) {
   const kiln::Handle handle(test::device_kind());

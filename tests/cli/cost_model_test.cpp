@@ -15,6 +15,7 @@
 #include "device/device.hpp"
 #include "engines/answers.hpp"
 #include "engines/choice.hpp"
+#include "engines/rewrite/product_views.hpp"
 #include "problem/line/problem_line.hpp"
 #include "support/problem_lists.hpp"
 
@@ -35,14 +36,15 @@ double estimate(const Problem& problem, const DeviceDescription& device) {
   return choose(problem, device, {}, refusals, nullptr).seconds;
 }
 
-// All problems of the lists, convolutions in three passes and types.
+// All problems of the lists, convolutions in three passes and types; products of matrices as the
+// convolutions that they are.
 std::vector<Problem> all_problems() {
   const std::pair<const char*, const char*> lists[] = {
-      {"conv", "small"},      {"conv", "paper"},         {"conv", "resnet50"},
-      {"conv", "vgg16"},      {"conv", "alexnet"},       {"conv", "backward"},
-      {"local", "local"},     {"pool", "pooling"},       {"act", "activation"},
-      {"softmax", "softmax"}, {"norm", "normalization"}, {"tensor", "tensor"},
-      {"tensor", "reduction"}};
+      {"conv", "small"},     {"conv", "paper"},      {"conv", "resnet50"},
+      {"conv", "vgg16"},     {"conv", "alexnet"},    {"conv", "backward"},
+      {"local", "local"},    {"matmul", "matmul"},   {"pool", "pooling"},
+      {"act", "activation"}, {"softmax", "softmax"}, {"norm", "normalization"},
+      {"tensor", "tensor"},  {"tensor", "reduction"}};
   std::vector<Problem> problems;
   for (const auto& [command, list] : lists)
     for (const NumberedLine& line :
@@ -52,8 +54,14 @@ std::vector<Problem> all_problems() {
           plain ? std::vector<std::string>{"", "--dir dgrad --dt f64 ", "--dir wgrad ",
                                            "--dt f16 --layout nhwc "}
                 : std::vector<std::string>{""};
-      for (const std::string& flag : flags)
-        problems.push_back(problem_of(cat(command, " ", flag, line.text)));
+      for (const std::string& flag : flags) {
+        Problem problem = problem_of(cat(command, " ", flag, line.text));
+        if (const auto* product = std::get_if<MatmulProblem>(&problem))
+          for (ProductView& view : product_views(*product))
+            problems.emplace_back(std::move(view.problem));
+        else
+          problems.push_back(std::move(problem));
+      }
     }
   return problems;
 }

@@ -110,10 +110,11 @@ BOOST_AUTO_TEST_SUITE(notation)
 // A problem's text is the problem: it is read back as it was, whatever the operation.
 BOOST_AUTO_TEST_CASE(every_line_of_the_problem_lists) {
   const std::pair<const char*, const char*> lists[] = {
-      {"conv", "small"},         {"conv", "paper"},     {"conv", "alexnet"},
-      {"conv", "resnet50"},      {"conv", "backward"},  {"local", "local"},
-      {"pool", "pooling"},       {"act", "activation"}, {"softmax", "softmax"},
-      {"norm", "normalization"}, {"tensor", "tensor"},  {"tensor", "reduction"}};
+      {"conv", "small"},      {"conv", "paper"},         {"conv", "alexnet"},
+      {"conv", "resnet50"},   {"conv", "backward"},      {"local", "local"},
+      {"matmul", "matmul"},   {"pool", "pooling"},       {"act", "activation"},
+      {"softmax", "softmax"}, {"norm", "normalization"}, {"tensor", "tensor"},
+      {"tensor", "reduction"}};
   for (const auto& [command, list] : lists) {
     std::ostringstream text;
     text << std::ifstream(problem_list_path(std::string(list) + ".txt")).rdbuf();
@@ -144,6 +145,9 @@ BOOST_AUTO_TEST_CASE(types_and_layouts_of_the_command_line) {
       {"local", "--bias 1x6x1x7 --weights nctkp mb3_ic4ih9_oc6_kh3"},
       {"local", "--dir wgrad --weights ptck g2mb3_ic4ih9iw7_oc6_kh3kw2_sh2ph1"},
       {"local", "--dir dgrad --weights npkct mb1_ic4iw9_oc6_kw3"},
+      {"matmul", "--bias --act gelu_tanh --b-layout column 5x7:7x9"},
+      {"matmul", "--residual --residual-last --act relu --z-strides 20:2 5x7:7x9"},
+      {"matmul", "--a-strides 0:1:5 --d-layout column --bias --bias-stride 2 3x5x7:3x7x9"},
       {"pool", "--dir bwd --nan ignore mb3ic5_id9_kd2"},
       {"act", "--dir bwd --act softplus 2x3x4"},
       {"softmax", "--over image --algorithm fast 2x3x4x5x6"},

@@ -15,7 +15,8 @@ class Scene {
             succeeded(kilnCreateConvolutionDescriptor(&convolution_)) &&
             succeeded(kilnCreatePoolingDescriptor(&pooling_)) &&
             succeeded(kilnCreateActivationDescriptor(&activation_)) &&
-            succeeded(kilnCreateNormalizationDescriptor(&norm_)));
+            succeeded(kilnCreateNormalizationDescriptor(&norm_)) &&
+            succeeded(kilnCreateMatmulDescriptor(&product_)));
   }
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
@@ -26,10 +27,11 @@ class Scene {
     kilnDestroyPoolingDescriptor(pooling_);
     kilnDestroyActivationDescriptor(activation_);
     kilnDestroyNormalizationDescriptor(norm_);
+    kilnDestroyMatmulDescriptor(product_);
   }
 
   void step(Input& in) {
-    switch (in.byte() % 13) {
+    switch (in.byte() % 15) {
       case 0: set_tensor(in, tensors_[in.byte() % tensor_count]); break;
       case 1: set_filter(in, w_); break;
       case 2: set_convolution(in, convolution_); break;
@@ -42,6 +44,10 @@ class Scene {
       case 9: fit_transposed(in); break;
       case 10: fit_local(in); break;
       case 11: set_normalization(in); break;
+      case 12:
+        succeeded(kilnSetMatmulDescriptor(product_, in.enumerator<kilnMathMode_t>(), in.number()));
+        break;
+      case 13: fit_product(in); break;
       default: make_plan(in);
     }
   }
@@ -63,7 +69,7 @@ class Scene {
 
  private:
   static constexpr int tensor_count = 5;
-  static constexpr int operation_count = 28;
+  static constexpr int operation_count = 29;
 
   // One of the tensors, rarely null.
   kilnTensorDescriptor_t tensor(Input& in) {
@@ -110,11 +116,15 @@ class Scene {
         return kilnCreateCombineNormalizationMomentsPlan(h, norm_, in.enumerator<kilnDataType_t>(),
                                                          in.number(), in.number(), plan);
       case 26: return kilnCreateNormalizationBackwardApplyPlan(h, norm_, a, b, c, plan);
+      case 27:
+        return kilnCreateMatmulPlan(h, in.byte() % 2 == 0 ? nullptr : product_, a, b, nullptr, c,
+                                    plan);
       default: return create_with_list(in, {a, b, c, d}, plan);
     }
   }
 
-  // A convolution of tensors[0], or a transposed one, with up to four operations in any order.
+  // A convolution of tensors[0], a transposed one, or a product of tensors[0] and [1], with up to
+  // four operations in any order.
   kilnStatus_t create_with_list(Input& in, const std::array<kilnTensorDescriptor_t, 4>& tensors,
                                 kilnPlan_t* plan) {
     kilnEpilogueDescriptor_t list = nullptr;
@@ -131,11 +141,20 @@ class Scene {
           break;
         default: require(succeeded(kilnAddEpilogueMoments(list)));
       }
-    const kilnStatus_t status =
-        in.byte() % 2 == 0 ? kilnCreateConvolutionForwardEpiloguePlan(
-                                 handle(), tensors[0], w_, convolution_, list, tensors[3], plan)
-                           : kilnCreateConvolutionTransposedEpiloguePlan(
-                                 handle(), tensors[0], w_, convolution_, list, tensors[3], plan);
+    kilnStatus_t status{};
+    switch (in.byte() % 3) {
+      case 0:
+        status = kilnCreateConvolutionForwardEpiloguePlan(handle(), tensors[0], w_, convolution_,
+                                                          list, tensors[3], plan);
+        break;
+      case 1:
+        status = kilnCreateConvolutionTransposedEpiloguePlan(handle(), tensors[0], w_, convolution_,
+                                                             list, tensors[3], plan);
+        break;
+      default:
+        status = kilnCreateMatmulPlan(handle(), product_, tensors[0], tensors[1], list, tensors[3],
+                                      plan);
+    }
     require(succeeded(kilnDestroyEpilogueDescriptor(list)));
     return status;
   }
@@ -181,6 +200,7 @@ class Scene {
       case 25: return kilnExecuteCombineNormalizationMoments(h, plan, p, &one, p, p, p, p, p);
       case 26:
         return kilnExecuteNormalizationBackwardApply(h, plan, &one, p, p, p, p, p, p, p, &one, p);
+      case 27: return kilnExecuteMatmul(h, plan, &one, p, p, &one, 0, nullptr, p);
       default:
         return kilnExecuteConvolutionForwardEpilogue(h, plan, &one, p, p, &one, 0, nullptr, p);
     }
@@ -323,6 +343,18 @@ class Scene {
     write(in, tensors_[in.byte() % tensor_count], r);
   }
 
+  // Three matrices of sizes that go together.
+  void fit_product(Input& in) {
+    Read a = read(tensors_[0]);
+    if (!a.set || a.rank < 2 || a.rank > 3) return;
+    Read b = a, d = a;
+    const int last = a.rank - 1;
+    b.dims[last - 1] = a.dims[last];
+    d.dims[last] = b.dims[last] = in.number();
+    write(in, tensors_[1], b);
+    write(in, tensors_[3], d);
+  }
+
   void fit_transposed(Input& in) {
     const kilnTensorDescriptor_t x = tensors_[in.byte() % tensor_count];
     Read r = read(x);
@@ -342,6 +374,7 @@ class Scene {
   kilnPoolingDescriptor_t pooling_ = nullptr;
   kilnActivationDescriptor_t activation_ = nullptr;
   kilnNormalizationDescriptor_t norm_ = nullptr;
+  kilnMatmulDescriptor_t product_ = nullptr;
 };
 
 }  // namespace

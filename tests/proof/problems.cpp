@@ -25,10 +25,10 @@ struct Owner {
   bool plain = false;  // lines without flags
 };
 constexpr Owner owners[] = {
-    {"alexnet", "conv", true}, {"small", "conv", true},   {"backward", "conv"},
-    {"local", "local"},        {"pooling", "pool"},       {"activation", "act"},
-    {"softmax", "softmax"},    {"normalization", "norm"}, {"tensor", "tensor"},
-    {"reduction", "tensor"},
+    {"alexnet", "conv", true}, {"small", "conv", true}, {"backward", "conv"},
+    {"local", "local"},        {"matmul", "matmul"},    {"pooling", "pool"},
+    {"activation", "act"},     {"softmax", "softmax"},  {"normalization", "norm"},
+    {"tensor", "tensor"},      {"reduction", "tensor"},
 };
 
 std::vector<fs::path> files_below(const fs::path& folder, std::string_view ending) {

@@ -42,24 +42,27 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
   const index_t q = in_plane - p * DIV_Q;
   if (o >= OUT_O[phase] || p >= OUT_P[phase] || q >= OUT_Q[phase]) return;
   const index_t group = DIVIDE(DIV_ROWS, row);
+  const index_t in_group = row - group * DIV_ROWS;
 
-  const compute_t sum =
-      gather_sum<i64, false>(params, n, group, row - group * DIV_ROWS, phase, o, p, q);
+  const compute_t sum = gather_sum<i64, false>(params, n, group, in_group, phase, o, p, q);
 
   Epilogue epilogue;
   epilogue.out = static_cast<output_t*>(params.out);
   epilogue.z = static_cast<const output_t*>(params.z);
-  epilogue.bias = static_cast<const output_t*>(params.bias);
+  epilogue.bias =
+      static_cast<const output_t*>(params.bias) + static_cast<i64>(group) * BIAS_STRIDE_GROUP;
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
-  const i64 at = OUT_FIRST[phase] + n * OUT_STRIDE_N + static_cast<i64>(row) * OUT_STRIDE_ROW +
-                 static_cast<i64>(o) * OUT_STRIDE_O + static_cast<i64>(p) * OUT_STRIDE_P +
+  const i64 at = OUT_FIRST[phase] + n * OUT_STRIDE_N +
+                 static_cast<i64>(group) * OUT_STRIDE_GROUP +
+                 static_cast<i64>(in_group) * OUT_STRIDE_ROW + static_cast<i64>(o) * OUT_STRIDE_O + static_cast<i64>(p) * OUT_STRIDE_P +
                  static_cast<i64>(q) * OUT_STRIDE_Q;
   i64 z_at = at;
   if constexpr (RESIDUAL)
-    z_at = Z_FIRST[phase] + n * Z_STRIDE_N + static_cast<i64>(row) * Z_STRIDE_ROW +
+    z_at = Z_FIRST[phase] + n * Z_STRIDE_N + static_cast<i64>(group) * Z_STRIDE_GROUP +
+           static_cast<i64>(in_group) * Z_STRIDE_ROW +
            static_cast<i64>(o) * Z_STRIDE_O + static_cast<i64>(p) * Z_STRIDE_P +
            static_cast<i64>(q) * Z_STRIDE_Q;
-  epilogue.store_one(at, z_at, sum, epilogue.bias_of(static_cast<int>(row)));
+  epilogue.store_one(at, z_at, sum, epilogue.bias_of(static_cast<int>(in_group)));
 }

@@ -106,7 +106,7 @@ struct OutputStore {
 
 device_inline void store_outputs(const compute_t* exchange, const FewOutputChannelsTile& tile,
                                  int first, const GatherParams& params) {
-  Epilogue epilogue = epilogue_at(params, tile.image, static_cast<i64>(tile.group) * ROWS, 0);
+  Epilogue epilogue = epilogue_at(params, tile.image, static_cast<i64>(tile.group), 0);
   const OutputStore store(params, exchange, tile, first);
 #pragma unroll 1
   for (int i = thread_x(); i < TILE_P * STRIP_COLUMNS * EXCHANGE_LINES; i += THREADS) {

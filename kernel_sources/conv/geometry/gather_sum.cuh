@@ -17,8 +17,7 @@ device_inline compute_t gather_sum(const GatherParams& params, i64 image, i64 gr
   const Index h0 = p * STRIDE_H + ORIGIN_H[phase];
   const Index w0 = q * STRIDE_W + ORIGIN_W[phase];
   const element_t* const source = static_cast<const element_t*>(params.source) +
-                                  image * SOURCE_STRIDE_N +
-                                  group * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C);
+                                  image * SOURCE_STRIDE_N + group * SOURCE_STRIDE_GROUP;
   const element_t* const w = static_cast<const element_t*>(params.w) + W_FIRST[phase] +
                              group * W_STRIDE_GROUP + row * W_STRIDE_ROW;
   constexpr int AT_ONCE = SELDOM ? 1 : 4;

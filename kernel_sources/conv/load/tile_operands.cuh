@@ -9,7 +9,7 @@ template <class Tile>
 device_inline const element_t* source_of(const Tile& tile, const GatherParams& params) {
   return static_cast<const element_t*>(params.source) +
          static_cast<i64>(tile.image) * SOURCE_STRIDE_N +
-         static_cast<i64>(tile.group) * (static_cast<i64>(CHANNELS) * SOURCE_STRIDE_C);
+         static_cast<i64>(tile.group) * SOURCE_STRIDE_GROUP;
 }
 // The filter at its group's first row and first tap.
 template <class Tile>

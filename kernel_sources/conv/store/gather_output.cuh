@@ -7,14 +7,14 @@
 #include "conv/mma/scaled_sums.cuh"
 #include "conv/store/epilogue.cuh"
 
-// The epilogue for outputs from image `image` and from row `row`, counted over all groups, on.
-device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 row, int phase) {
+// The epilogue for outputs from image `image` and from the first row of a group on.
+device_inline Epilogue epilogue_at(const GatherParams& params, i64 image, i64 group, int phase) {
   Epilogue epilogue;
-  epilogue.out = static_cast<output_t*>(params.out) + image * OUT_STRIDE_N + row * OUT_STRIDE_ROW +
-                 OUT_FIRST[phase];
-  epilogue.z = static_cast<const output_t*>(params.z) + image * Z_STRIDE_N + row * Z_STRIDE_ROW +
-               Z_FIRST[phase];
-  epilogue.bias = static_cast<const output_t*>(params.bias) + row * BIAS_STRIDE;
+  epilogue.out = static_cast<output_t*>(params.out) + image * OUT_STRIDE_N +
+                 group * OUT_STRIDE_GROUP + OUT_FIRST[phase];
+  epilogue.z = static_cast<const output_t*>(params.z) + image * Z_STRIDE_N +
+               group * Z_STRIDE_GROUP + Z_FIRST[phase];
+  epilogue.bias = static_cast<const output_t*>(params.bias) + group * BIAS_STRIDE_GROUP;
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);

@@ -32,7 +32,7 @@ struct TileStore {
   device_inline TileStore(const Pixels& of_tile, const Places& places, Position at, int row,
                           i64 image, i64 group, const GatherParams& params, int phase = 0)
       : sums{params, image, group, phase},
-        epilogue(epilogue_at(params, image, group * ROWS, phase)),
+        epilogue(epilogue_at(params, image, group, phase)),
         aligned((reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
                     (sizeof(output_t) * ACCESS) ==
                 0),

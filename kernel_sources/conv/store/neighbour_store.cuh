@@ -42,7 +42,7 @@ struct NeighbourStore {
   device_inline NeighbourStore(const Pixels& of_tile, const Places& of_pixels, int first_row,
                                i64 image, i64 group, const GatherParams& params, int phase)
       : sums{params, image, group, phase},
-        epilogue(epilogue_at(params, image, group * ROWS, phase)),
+        epilogue(epilogue_at(params, image, group, phase)),
         pixels(of_tile) {
     // The position of the warp's first thread, whose first sum is the warp's first.
     const Position warp = thread_position(slice_thread() / 32 * 32);

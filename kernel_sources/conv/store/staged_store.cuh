@@ -105,7 +105,7 @@ device_inline void stage_and_store(const Sums& sums, Position position, const Ti
   }
 
   const Epilogue epilogue =
-      epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group) * ROWS, 0);
+      epilogue_at(params, static_cast<i64>(tile.image), static_cast<i64>(tile.group), 0);
   const GatherSums whole{params, static_cast<i64>(tile.image), static_cast<i64>(tile.group), 0};
   const bool aligned = (reinterpret_cast<u64>(epilogue.out) | reinterpret_cast<u64>(epilogue.z)) %
                            (sizeof(output_t) * VECTOR_ROWS) ==

@@ -25,7 +25,8 @@ KernelSpec fma_kernel(DataType type) {
 
 std::optional<Contestant> Ceilings::of(const Case& item) {
   const DataType type = type_of(item);
-  if (!std::holds_alternative<ConvolutionProblem>(item.problem)) {
+  if (!std::holds_alternative<ConvolutionProblem>(item.problem) &&
+      !std::holds_alternative<MatmulProblem>(item.problem)) {
     const bool reads_output = item.scalars.beta != 0;
     return copy(static_cast<std::size_t>(work_of(item.problem, reads_output).bytes));
   }

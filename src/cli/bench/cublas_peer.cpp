@@ -1,5 +1,6 @@
 // cuBLAS on lowered matrices: the matrix product of a convolution whose image has already been
-// lowered (im2col). A convolution that could lower it at no cost would be as fast.
+// lowered (im2col). A convolution that could lower it at no cost would be as fast. Of products of
+// matrices it computes the product itself.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -22,6 +23,10 @@ struct Api {
   int (*gemm)(Handle, int transa, int transb, int m, int n, int k, const void* alpha, const void* a,
               int a_type, int lda, const void* b, int b_type, int ldb, const void* beta, void* c,
               int c_type, int ldc, int compute_type, int algorithm);
+  int (*batched)(Handle, int transa, int transb, int m, int n, int k, const void* alpha,
+                 const void* a, int a_type, int lda, long long stride_a, const void* b, int b_type,
+                 int ldb, long long stride_b, const void* beta, void* c, int c_type, int ldc,
+                 long long stride_c, int batch, int compute_type, int algorithm);
 };
 constexpr int keep = 0, transpose = 1;             // cublasOperation_t
 constexpr int compute_f32 = 68, compute_f64 = 70;  // cublasComputeType_t
@@ -48,6 +53,7 @@ class Cublas final : public Peer {
     library_.find(api_.version, "cublasGetVersion_v2");
     library_.find(api_.status_name, "cublasGetStatusName");
     library_.find(api_.gemm, "cublasGemmEx");
+    library_.find(api_.batched, "cublasGemmStridedBatchedEx");
     check(api_.create(&handle_), "cublasCreate");
   }
   ~Cublas() override { api_.destroy(handle_); }
@@ -64,6 +70,8 @@ class Cublas final : public Peer {
   std::vector<Contestant> contestants(const Case& item, Operands&, RandomPool& pool) override {
     const std::vector<std::string> roles{"cublas gemm"};
     memory_.reset();
+    if (const auto* const product = std::get_if<MatmulProblem>(&item.problem))
+      return {of_product(*product)};
     const auto* const problem = std::get_if<ConvolutionProblem>(&item.problem);
     if (problem == nullptr) return {};
     if (problem->groups != 1)
@@ -93,9 +101,7 @@ class Cublas final : public Peer {
     pool.fill(memory_->address(), memory_->bytes());
 
     const int type = type_number(problem->type());
-    const int compute = problem->type() == KILN_DATA_DOUBLE                         ? compute_f64
-                        : problem->type() == KILN_DATA_FLOAT && item.math == "tf32" ? compute_tf32
-                                                                                    : compute_f32;
+    const int compute = compute_of(problem->type(), item.math == "tf32");
     const bool f64 = problem->type() == KILN_DATA_DOUBLE;
     std::byte* const memory = memory_->address();
     Contestant contestant;
@@ -122,6 +128,69 @@ class Cublas final : public Peer {
   }
 
  private:
+  static int compute_of(DataType type, bool tf32) {
+    return type == KILN_DATA_DOUBLE          ? compute_f64
+           : type == KILN_DATA_FLOAT && tf32 ? compute_tf32
+                                             : compute_f32;
+  }
+
+  // cuBLAS's matrices lie column by column, so it is asked for d transposed = b transposed times a
+  // transposed, where d lies row by row.
+  Contestant of_product(const MatmulProblem& p) {
+    const std::vector<std::string> roles{"cublas"};
+    if (p.epilogue != ConvolutionEpilogue{})
+      return refusal(roles, "an epilogue, which is not part of cuBLAS's call");
+    // The leading dimension of a matrix that lies row by row, and whether it lies column by column.
+    struct Lies {
+      std::int64_t leading = 0;
+      int columns = keep;
+    };
+    const auto lies = [](const MatrixStrides& m, std::int64_t rows, std::int64_t columns) {
+      if (columns < 2 || m.column == 1) return Lies{std::max(rows > 1 ? m.row : 0, columns), keep};
+      if (rows < 2 || m.row == 1) return Lies{std::max(m.column, rows), transpose};
+      return Lies{};
+    };
+    const Lies a = lies(p.a, p.rows, p.inner), b = lies(p.b, p.inner, p.columns),
+               d = lies(p.d, p.rows, p.columns);
+    for (const Lies& each : {a, b, d})
+      if (each.leading == 0 || each.leading > std::numeric_limits<int>::max())
+        return refusal(roles, "a matrix lies neither row by row nor column by column");
+    if (std::max({p.batch, p.rows, p.columns, p.inner}) > std::numeric_limits<int>::max())
+      return refusal(roles, "a size of more than 2^31 - 1");
+    const auto size = [](std::int64_t value) { return static_cast<int>(value); };
+    const int type = type_number(p.type), d_type = type_number(p.d_type),
+              compute = compute_of(p.type, p.math == KILN_MATH_TF32);
+    const bool f64 = p.type == KILN_DATA_DOUBLE, turned = d.columns == transpose;
+    Contestant contestant;
+    contestant.roles = roles;
+    contestant.kernel = cat("gemm ", p.rows, "x", p.columns, "x", p.inner);
+    contestant.execute = [=, this](const BufferSet& set) {
+      static constexpr float one_f = 1, zero_f = 0;
+      static constexpr double one_d = 1, zero_d = 0;
+      const void* const one = f64 ? static_cast<const void*>(&one_d) : &one_f;
+      const void* const zero = f64 ? static_cast<const void*>(&zero_d) : &zero_f;
+      // The left operand of what cuBLAS computes is b, or a where d lies column by column.
+      const auto call = [&](int left, const Lies& of_left, std::int64_t left_batch, int right,
+                            const Lies& of_right, std::int64_t right_batch, std::int64_t m,
+                            std::int64_t n) {
+        const auto flag = [&](const Lies& each) {
+          return (each.columns == transpose) != turned ? transpose : keep;
+        };
+        check(api_.batched(handle_, flag(of_left), flag(of_right), size(m), size(n), size(p.inner),
+                           one, set.operands[left], type, size(of_left.leading), left_batch,
+                           set.operands[right], type, size(of_right.leading), right_batch, zero,
+                           set.operands.back(), d_type, size(d.leading), p.d.batch, size(p.batch),
+                           compute, default_algorithm),
+              "cublasGemmStridedBatchedEx");
+      };
+      if (turned)
+        call(0, a, p.a.batch, 1, b, p.b.batch, p.rows, p.columns);
+      else
+        call(1, b, p.b.batch, 0, a, p.a.batch, p.columns, p.rows);
+    };
+    return contestant;
+  }
+
   void check(int status, const char* call) const {
     if (status != 0)
       fail(KILN_STATUS_EXECUTION_FAILED, call, ": ", api_.status_name(status), " (", status, ")");

@@ -27,6 +27,10 @@ class MemoryBound {
     fail(KILN_STATUS_NOT_SUPPORTED, "not compared: cuDNN has no weights of each pixel's own");
   }
 
+  Execute operator()(const MatmulProblem&) const {
+    fail(KILN_STATUS_NOT_SUPPORTED, "not compared: a product of matrices is cuBLAS's");
+  }
+
   Execute operator()(const NormalizationProblem&) const {
     fail(KILN_STATUS_NOT_SUPPORTED, "not compared: the peer's batch normalization is not called");
   }

@@ -78,6 +78,8 @@ void add_line(const Selection& selection, const std::string& suite, const std::s
       direction = direction_names[static_cast<std::size_t>(convolution->pass)];
       math = name_of(convolution->math);
     }
+    if (const auto* product = std::get_if<MatmulProblem>(&line.problem))
+      math = name_of(product->math);
     const std::string layout = layout_of(line.problem);
     cases.push_back({suite, name, direction, math, layout, std::move(line.problem), {}});
   }

@@ -27,6 +27,7 @@ std::vector<std::unique_ptr<Operation>> operations() {
   std::vector<std::unique_ptr<Operation>> all;
   all.push_back(make_conv_operation());
   all.push_back(make_local_operation());
+  all.push_back(make_matmul_operation());
   all.push_back(make_pool_operation());
   all.push_back(make_act_operation());
   all.push_back(make_softmax_operation());

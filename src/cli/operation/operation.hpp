@@ -32,8 +32,8 @@ class Operation {
   std::string type = "f32", layout = "nchw";
 };
 
-// One object of each operation, with its flags at their defaults: conv, local, pool, act, softmax,
-// norm, tensor.
+// One object of each operation, with its flags at their defaults: conv, local, matmul, pool, act,
+// softmax, norm, tensor.
 std::vector<std::unique_ptr<Operation>> operations();
 
 // Their commands, for a message: "conv, local, ... or tensor".

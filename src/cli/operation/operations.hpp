@@ -13,6 +13,7 @@ std::unique_ptr<Operation> make_pool_operation();
 std::unique_ptr<Operation> make_act_operation();
 std::unique_ptr<Operation> make_softmax_operation();
 std::unique_ptr<Operation> make_norm_operation();
+std::unique_ptr<Operation> make_matmul_operation();
 std::unique_ptr<Operation> make_tensor_operation();
 
 }  // namespace kiln::cli

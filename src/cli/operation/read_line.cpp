@@ -252,6 +252,11 @@ std::string replace_first_sizes(const std::string& shapes_and_name, const std::s
 }  // namespace
 
 std::string with_batch(const std::string& command, const std::string& problem, std::int64_t batch) {
+  // The rows of one product are those of a alone.
+  const std::size_t a = problem.find(':');
+  if (command == "matmul" && a != std::string::npos &&
+      std::count(problem.begin(), problem.begin() + static_cast<std::ptrdiff_t>(a), 'x') == 1)
+    return replace_first_sizes(problem.substr(0, a), std::to_string(batch)) + problem.substr(a);
   return has_entries(command) ? replace_batch_entry(problem, std::to_string(batch))
                               : replace_first_sizes(problem, std::to_string(batch));
 }

@@ -295,6 +295,18 @@ Gather make_gather(const ConvolutionProblem& problem) {
   gather.batch = problem.batch;
   gather.groups = problem.groups;
   gather.w_group = problem.group_out() * problem.w_strides[0];
+  gather.source_group = gather.channels * gather.source_strides[1];
+  gather.out_group = gather.rows * gather.out_strides[1];
+  gather.z_group = gather.rows * gather.z_strides[1];
+  gather.bias_group = gather.rows * problem.bias_stride;
+  if (const auto& groups = problem.group_strides) {
+    const bool dgrad = problem.pass == ConvolutionPass::dgrad;
+    gather.w_group = groups->w;
+    gather.source_group = dgrad ? groups->y : groups->x;
+    gather.out_group = dgrad ? groups->x : groups->y;
+    gather.z_group = problem.epilogue.residual ? groups->z : gather.out_group;
+    gather.bias_group = 0;
+  }
   return gather;
 }
 

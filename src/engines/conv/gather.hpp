@@ -30,6 +30,8 @@ struct Gather {
   Dims source_strides{}, out_strides{};  // {N, channel or row, depth, height, width}
   Dims z_strides{};                      // strides of what beta scales: the residual, or the output
   std::int64_t w_row = 0, w_channel = 0, w_group = 0;  // strides of the filter
+  // From one group's first element to the next one's; of the bias too.
+  std::int64_t source_group = 0, out_group = 0, z_group = 0, bias_group = 0;
   Spatial w_tap{};
 
   struct Phase {

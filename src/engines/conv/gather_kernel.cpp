@@ -56,6 +56,7 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
   add_strides("W", {"ROW", "C", "T", "R", "S"},
               {gather.w_row, gather.w_channel, gather.w_tap[0], gather.w_tap[1], gather.w_tap[2]});
   add("W_STRIDE_GROUP", gather.w_group);
+  add("SOURCE_STRIDE_GROUP", gather.source_group);
   add_strides("OUT", {"N", "ROW", "O", "P", "Q"}, gather.out_strides);
   add_strides("Z", {"N", "ROW", "O", "P", "Q"}, gather.z_strides);
   add("RESIDUAL", problem.epilogue.residual,
@@ -63,6 +64,9 @@ std::vector<Constant> gather_constants(const ConvolutionProblem& problem, const 
   add("RESIDUAL_LAST", problem.epilogue.residual_last, "beta's term is added after the activation");
   add("BIAS", problem.epilogue.bias);
   add("BIAS_STRIDE", problem.bias_stride);
+  add("OUT_STRIDE_GROUP", gather.out_group);
+  add("Z_STRIDE_GROUP", gather.z_group);
+  add("BIAS_STRIDE_GROUP", gather.bias_group);
   add("ACTIVATION", static_cast<std::int64_t>(problem.epilogue.activation.mode),
       "a value of kilnActivationMode_t");
   return out;

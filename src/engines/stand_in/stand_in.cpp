@@ -11,6 +11,7 @@ namespace {
 const char* last_resort(const Problem& problem) {
   if (const auto* convolution = std::get_if<ConvolutionProblem>(&problem))
     return convolution->pass == ConvolutionPass::wgrad ? "wgrad_direct" : "direct";
+  if (std::holds_alternative<MatmulProblem>(problem)) return "direct";
   return std::holds_alternative<LocalProblem>(problem) ? "local_direct" : nullptr;
 }
 
@@ -35,7 +36,8 @@ std::optional<Choice> by_engine(const char* engine, const Problem& problem,
 std::optional<StandIn> stand_in(const Problem& problem, const DeviceDescription& device,
                                 const Grant& grant) {
   std::optional<Choice> best;
-  if (std::holds_alternative<ConvolutionProblem>(problem))
+  if (std::holds_alternative<ConvolutionProblem>(problem) ||
+      std::holds_alternative<MatmulProblem>(problem))
     for (const char* const engine : for_every_shape)
       if (auto choice = by_engine(engine, problem, device, grant);
           choice && (!best || choice->seconds < best->seconds))

@@ -54,7 +54,8 @@ Treatment treat_gather(std::string_view name) {
       "STEP_H",   "STEP_W",  "APART_D",       "APART_H",     "APART_W",   "BIAS_STRIDE"};
   if (is_among(name, late)) return Treatment::late;
   if (name == "ROW_TILES") return Treatment::divisor;
-  if (name == "SOURCE_STRIDE_C") return Treatment::keep;  // 1: channels are contiguous
+  if (name == "SOURCE_STRIDE_C") return Treatment::keep;             // 1: channels are contiguous
+  if (name.ends_with("_STRIDE_GROUP")) return Treatment::leave_out;  // groups follow each other
   if (name == "OUT_STRIDE_ROW" || name == "Z_STRIDE_ROW") return Treatment::late;
   if (name.starts_with("OUT_STRIDE_") || name.starts_with("Z_STRIDE_") || name == "OUT_FIRST" ||
       name == "Z_FIRST")

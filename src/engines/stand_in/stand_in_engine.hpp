@@ -21,6 +21,7 @@ class StandInEngine : public Engine {
   bool is_for(const Problem& problem) const final { return exact().is_for(problem); }
   bool stands_in() const final { return true; }
   bool takes_mixed_types() const final { return exact().takes_mixed_types(); }
+  bool takes_group_strides() const final { return exact().takes_group_strides(); }
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const final;
   std::string only_by_name(const Problem&) const final {

@@ -6,9 +6,9 @@ namespace kiln {
 namespace {
 
 Treatment treat(std::string_view name) {
-  for (const char* const late :
-       {"CHANNELS", "ROWS", "REDUCTION", "TAPS_T", "TAPS_R", "TAPS_S", "FILTER_T", "FILTER_R",
-        "FILTER_S", "FILTER_K_STEP", "BIAS", "BIAS_STRIDE", "OUT_O", "OUT_P", "OUT_Q"})
+  for (const char* const late : {"CHANNELS", "ROWS", "REDUCTION", "TAPS_T", "TAPS_R", "TAPS_S",
+                                 "FILTER_T", "FILTER_R", "FILTER_S", "FILTER_K_STEP", "BIAS",
+                                 "BIAS_STRIDE", "BIAS_STRIDE_GROUP", "OUT_O", "OUT_P", "OUT_Q"})
     if (name == late) return Treatment::late;
   if (name == "W_FIRST" || name == "OUT_FIRST" || name == "Z_FIRST") return Treatment::wide;
   for (const char* const late : {"SOURCE_", "STRIDE_", "STEP_", "ORIGIN_", "W_STRIDE_",

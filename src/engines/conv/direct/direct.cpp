@@ -70,6 +70,7 @@ const Recipe<DirectTile> direct_gather = {
     .file = "conv/direct/direct.cu",
     .entry = "direct_gather",
     .mixed_types = true,
+    .group_strides = true,
     .refusal = [](const Seen& /*seen*/) -> Refusal { return {}; },
     .lay = lay,
     .count = count,

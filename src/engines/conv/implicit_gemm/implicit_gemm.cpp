@@ -200,6 +200,7 @@ constexpr Recipe<GemmTile> recipe(const char* name, const char* file, Refusal re
       .file = file,
       .entry = "implicit_gemm",
       .mixed_types = true,
+      .group_strides = true,
       .refusal = refusal,
       .lay = lay,
       .no_tile = "there is no tile",

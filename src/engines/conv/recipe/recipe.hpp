@@ -45,6 +45,7 @@ struct Recipe {
   bool mixed_types = false;      // Engine::takes_mixed_types(), and so on
   bool moments = false;
   bool normalization_gradient = false;
+  bool group_strides = false;
 
   Refusal (*refusal)(const Seen& seen);
   // The tiles that fit, laid on the problem at any batch size. A candidate's kernel is an index

@@ -31,6 +31,7 @@ class RecipeEngine final : public Engine {
   bool takes_mixed_types() const override { return recipe_.mixed_types; }
   bool makes_moments() const override { return recipe_.moments; }
   bool takes_gradient() const override { return recipe_.normalization_gradient; }
+  bool takes_group_strides() const override { return recipe_.group_strides; }
 
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override {
