@@ -87,6 +87,8 @@ const char* kilnTorchRegisterFused(const char* key) {
                            {"combine_moments", &combine_moments},
                            {"normalize", &normalize},
                            {"normalize_backward", &normalize_backward},
+                           {"normalize_rows", &normalize_rows},
+                           {"normalize_rows_backward", &normalize_rows_backward},
                            {"block", &block},
                            {"block_backward", &block_backward},
                            {"link_backward", &link_backward},

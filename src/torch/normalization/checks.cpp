@@ -65,6 +65,11 @@ Format format_of(const Tensor& x) {
   return last ? Format::channels_last : Format::contiguous;
 }
 
+Tensor new_like(const Tensor& x) {
+  const Extents sizes = sizes_of(x);
+  return Tensor::empty(x, x.rank(), sizes, dense_strides(format_of(x), x.rank(), sizes));
+}
+
 PlanRequest request_of(Pass pass, const Tensor& x) {
   PlanRequest request = request_of(x, Geometry{});
   request.pass = pass;

@@ -31,6 +31,9 @@ std::int32_t type_of_channels(const Tensor& x);
 // The layout of the results.
 Format format_of(const Tensor& x);
 
+// A new tensor with the sizes of x in the layout of the results.
+Tensor new_like(const Tensor& x);
+
 // The request of a pass over x.
 PlanRequest request_of(Pass pass, const Tensor& x);
 // The same with everything that the call has.

@@ -45,12 +45,6 @@ struct Operand {
   }
 };
 
-// A new tensor with the sizes of x in the layout of the results.
-Tensor new_like(const Tensor& x) {
-  const Extents sizes = sizes_of(x);
-  return Tensor::empty(x, x.rank(), sizes, dense_strides(format_of(x), x.rank(), sizes));
-}
-
 void normalize_composed(const NormalizationCall& call, Value* stack) {
   share_call(call, stack);
   call_python("kiln_torch::native_normalize", stack, 1);

@@ -1,4 +1,4 @@
-// Batch normalization's operators, in the form that PyTorch's dispatcher calls. A channel's numbers
+// The operators of normalizations, in the form that PyTorch's dispatcher calls. A channel's numbers
 // (mean, inverse deviation, scale, bias and so on) are tensors of C elements, f64 where the
 // normalized tensor is f64, else f32.
 #pragma once
@@ -28,6 +28,22 @@ void normalize(Value* stack, std::uint64_t arguments, std::uint64_t results);
 // The gradients of input, residual (no elements if it is not wanted), weight and bias; the last two
 // also where there is no weight.
 void normalize_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor input, int groups, bool centered, Tensor? weight, Tensor? bias, Tensor? residual,
+//  float epsilon, int activation, float coefficient)
+//  -> (Tensor result, Tensor mean, Tensor inverse_deviation)
+// act((x - mean) * inverse_deviation * weight + bias + residual) by the statistics of x: those of
+// `groups` groups of an image's channels, or, where it is 0, of the channels of each pixel. Mean
+// and inverse deviation are (N, groups) or (N, pixels); not centered, the mean is 0 and the tensor
+// has no elements.
+void normalize_rows(Value* stack, std::uint64_t arguments, std::uint64_t results);
+
+// (Tensor grad_output, Tensor input, Tensor mean, Tensor inverse_deviation, int groups,
+//  bool centered, Tensor? weight, Tensor? bias, Tensor? residual, int activation,
+//  float coefficient, bool with_residual) -> (Tensor, Tensor, Tensor, Tensor)
+// The gradients of input, residual, weight and bias; no elements of those that are not wanted or
+// not there.
+void normalize_rows_backward(Value* stack, std::uint64_t arguments, std::uint64_t results);
 
 // (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
 //  bool transposed, SymInt[] output_padding, SymInt groups, Tensor? norm_weight, Tensor? norm_bias,

@@ -9,6 +9,11 @@ namespace kiln::torch {
 void set_normalization(kilnNormalizationDescriptor_t descriptor, const PlanRequest& r) {
   must(kilnSetNormalizationDescriptor(descriptor, r.has_bias, r.has_running, r.is_frozen,
                                       std::bit_cast<double>(r.epsilon)));
+  if (r.statistics != 0)
+    must(kilnSetNormalizationStatistics(descriptor,
+                                        static_cast<kilnNormalizationStatistics_t>(r.statistics),
+                                        r.groups, r.is_uncentered == 0));
+  must(kilnSetNormalizationBias(descriptor, r.has_bias == 1));
   if (r.activation == KILN_ACTIVATION_IDENTITY) return;
   ActivationDescriptor activation;
   must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
@@ -44,6 +49,11 @@ kilnPlan_t create_normalization(kilnHandle_t handle, const PlanRequest& r) {
     must(kilnCreateNormalizationApplyPlan(handle, normalization, x, given_residual, y, &plan));
     return plan;
   }
+  if (r.pass == Pass::normalize_rows) {
+    must(kilnCreateNormalizationForwardTrainingPlan(handle, normalization, x, given_residual, y,
+                                                    &plan));
+    return plan;
+  }
   set_tensor(dy, r, r.b);
   if (r.pass == Pass::normalize_gradient_from_sums) {
     must(kilnCreateNormalizationBackwardApplyPlan(handle, normalization, x, dy, y, &plan));
@@ -77,7 +87,13 @@ void execute_normalization(kilnHandle_t handle, kilnPlan_t plan, const PlanReque
       status = kilnExecuteNormalizationApply(handle, plan, one, o.x, o.scale, o.bias, o.mean,
                                              o.inverse_deviation, o.residual, zero, o.y);
       break;
+    case Pass::normalize_rows:
+      status = kilnExecuteNormalizationForwardTraining(
+          handle, plan, one, o.x, o.scale, o.bias, o.residual, nullptr, nullptr, nullptr,
+          written(o.mean), written(o.inverse_deviation), zero, o.y);
+      break;
     case Pass::normalize_gradient:
+    case Pass::normalize_rows_gradient:
       status = kilnExecuteNormalizationBackward(handle, plan, one, o.x, o.scale, o.bias, o.mean,
                                                 o.inverse_deviation, o.residual, o.dy, o.dscale,
                                                 o.dbias, o.dresidual, zero, o.y);

@@ -216,6 +216,8 @@ const char* name_of(Pass pass) {
     case Pass::normalize: return "normalize";
     case Pass::normalize_gradient: return "normalize gradient";
     case Pass::normalize_gradient_from_sums: return "normalize gradient from sums";
+    case Pass::normalize_rows: return "normalize rows";
+    case Pass::normalize_rows_gradient: return "normalize rows gradient";
   }
   return "";
 }

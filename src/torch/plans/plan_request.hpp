@@ -36,6 +36,9 @@ enum class Pass : std::int32_t {
   normalize,                     // a: x, c: y; with residual and activation if requested
   normalize_gradient,            // a: x, b: dy, c: dx and dresidual; with residual and activation
   normalize_gradient_from_sums,  // a: x, b: the gradient after the activation, c: dx
+  // Of normalization by the statistics of groups or pixels, of `statistics`:
+  normalize_rows,           // a: x, c: y; with residual and activation if requested
+  normalize_rows_gradient,  // a: x, b: dy, c: dx and dresidual; with residual and activation
 };
 const char* name_of(Pass pass);
 
@@ -59,10 +62,12 @@ struct PlanRequest {
   // made x (activation, coefficient and has_bias are then those of the normalization). All tensors
   // of x's sizes have the strides of c. Refused where that takes a pass over the result.
   std::int32_t has_norm, has_norm_residual;
-  // Of a normalization, whose has_bias says whether there are scale and bias: whether running
-  // statistics are updated, statistics are constants to the gradient, and the residual's gradient
-  // is wanted.
+  // Of a normalization, whose has_bias says whether there are scale and bias (2: a scale alone):
+  // whether running statistics are updated, statistics are constants to the gradient, and the
+  // residual's gradient is wanted.
   std::int32_t has_running, is_frozen, has_dresidual;
+  // Of a normalization by rows: kilnNormalizationStatistics_t, and whether the mean is 0.
+  std::int32_t statistics, is_uncentered;
   std::int32_t pooling, ceil_mode;  // of a pooling: kilnPoolingMode_t
   std::uint64_t coefficient;        // the bits of the activation's coefficient or factor, a double
   std::uint64_t epsilon;            // the bits of a normalization's epsilon, a double

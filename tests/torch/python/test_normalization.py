@@ -1,4 +1,4 @@
-"""Batch normalization and moments of kiln.torch beside PyTorch's own."""
+"""Normalizations and moments of kiln.torch beside PyTorch's own."""
 
 import unittest
 
@@ -147,6 +147,151 @@ class BatchNorm(unittest.TestCase):
             ("weight has 2 dimensions; expected 3, 4 or 5", lambda: conv(x, torch.randn(2, 4))),
         ):
             with self.assertRaisesRegex(ValueError, text):
+                call()
+
+
+def rows_of(kind, x, w, b, r, activation, own, channels_first=False):
+    """A normalization by rows, by Kiln or by PyTorch."""
+    act = dict(residual=r, activation=activation)
+    finish = lambda y: ACTS[activation](y if r is None else y + r)
+    if kind == "group":
+        call = kiln.torch.group_norm_act_add if own else F.group_norm
+        return call(x, 2, w, b, 1e-3, **act) if own else finish(call(x, 2, w, b, 1e-3))
+    if kind == "instance":
+        if own:
+            return kiln.torch.instance_norm_act_add(x, w, b, 1e-3, **act)
+        return finish(F.instance_norm(x, weight=w, bias=b, eps=1e-3))
+    shape = (x.shape[1] if channels_first else x.shape[-1],)
+    if own and kind == "layer":
+        return kiln.torch.layer_norm_act_add(x, shape, w, b, 1e-3, channels_first=channels_first, **act)
+    if own:
+        return kiln.torch.rms_norm_act_add(x, shape, w, 1e-3, bias=b, channels_first=channels_first, **act)
+    moved = x.movedim(1, -1) if channels_first else x
+    y = F.layer_norm(moved, shape, w, b, 1e-3) if kind == "layer" else F.rms_norm(moved, shape, w, 1e-3)
+    if kind == "rms" and b is not None:
+        y = y + b
+    return finish(y.movedim(-1, 1) if channels_first else y)
+
+
+class Rows(unittest.TestCase):
+    def check(self, kind, dtype, sizes, activation="silu", last=False, parameters=2, residual=True, channels_first=False,
+              parameter_type=None):
+        x, r, _, _ = operands(dtype, sizes, last)
+        numbers = sizes[1] if channels_first or kind in ("group", "instance") else sizes[-1]
+        wide = parameter_type or torch.promote_types(dtype, torch.float32)
+        w, b = ((torch.rand(numbers) + 0.5).to(wide), torch.randn(numbers).to(wide))
+        given = [x, r if residual else None, w if parameters > 0 else None, b if parameters > 1 else None]
+        results = []
+        for own in (True, False):
+            cast = (lambda t: t) if own else (lambda t: t.double())
+            leaves = [None if t is None else cast(t).clone(memory_format=torch.preserve_format).requires_grad_() for t in given]
+            y = rows_of(kind, leaves[0], leaves[2], leaves[3], leaves[1], activation, own, channels_first)
+            if own:
+                strides = y
+            gradient = torch.linspace(-1, 1.5, y.numel(), dtype=torch.float64).view(y.shape).to(dtype).to(y.dtype)
+            results.append([y.detach(), *torch.autograd.grad(y, [t for t in leaves if t is not None], gradient)])
+        if last:
+            assert_same_strides(self, strides, x)
+        self.assertEqual(strides.dtype, dtype)
+        for got, want in zip(*results):
+            error = (got.double() - want).abs().max() / want.abs().max().clamp(min=1e-2)
+            self.assertLessEqual(error.item(), 4 * TOLERANCE[got.dtype], (kind, dtype, sizes, activation))
+
+    def test_types_layouts_and_dimensions(self):
+        _, native = counts()
+        self.check("group", torch.float16, (3, 6, 4, 2), last=True)
+        self.check("group", torch.float32, (2, 4, 5), "relu", residual=False)
+        self.check("group", torch.bfloat16, (2, 20, 3, 3), residual=False, parameter_type=torch.bfloat16)
+        self.check("instance", torch.float64, (2, 3, 4, 3), parameters=0)
+        self.check("instance", torch.float32, (2, 4, 3, 2, 4), "hard_swish", last=True, residual=False)
+        self.check("layer", torch.float32, (2, 3, 5, 8), "identity", residual=False)
+        self.check("layer", torch.float16, (2, 8, 3, 4), "identity", channels_first=True, parameters=1)
+        self.check("layer", torch.float32, (2, 8, 3, 4), "relu", last=True, channels_first=True)
+        self.check("rms", torch.bfloat16, (2, 3, 40), "identity", parameters=1, residual=False)
+        self.check("rms", torch.float32, (2, 6, 2, 3, 4), channels_first=True, residual=False)
+        self.assertEqual(counts()[1], native)  # none was PyTorch's
+
+    @full_only
+    def test_everything(self):
+        for dtype in TOLERANCE:
+            for sizes in ((4, 6), (2, 4, 3), (2, 8, 3, 3), (2, 4, 2, 3, 2)):
+                for kind in ("group", "instance", "layer", "rms"):
+                    for parameters in (0, 1, 2):
+                        for channels_first in (False, True):
+                            if kind == "instance" and len(sizes) < 3:
+                                continue
+                            self.check(kind, dtype, sizes, last=len(sizes) > 3 and parameters > 1,
+                                       parameters=parameters, channels_first=channels_first)
+
+    def test_results_of_several_dimensions_and_default_epsilon(self):
+        x, w, b = torch.randn(3, 4, 5, 6) * 1e-3, torch.rand(5, 6), torch.randn(5, 6)
+        assert_close(self, kiln.torch.layer_norm_act_add(x, (5, 6), w, b), F.layer_norm(x, (5, 6), w, b))
+        assert_close(self, kiln.torch.layer_norm_act_add(x, [5, 6], None, b), F.layer_norm(x, (5, 6), None, b))
+        for dtype in (torch.float32, torch.float64, torch.bfloat16):
+            small = x.to(dtype)
+            assert_close(self, kiln.torch.rms_norm_act_add(small, 6), F.rms_norm(small, (6,)))
+
+    def test_gradients_of_gradients(self):
+        make = lambda *sizes: torch.randn(*sizes, dtype=torch.float64, requires_grad=True)
+        x, w, b, r = make(2, 4, 3), make(4), make(4), make(2, 4, 3)
+        for kind in ("group", "instance", "layer", "rms"):
+            function = lambda x, w, b, r: rows_of(kind, x, w, b, r, "silu", True, channels_first=True)
+            self.assertTrue(gradcheck(function, (x, w, b, r)) and gradgradcheck(function, (x, w, b, r)))
+
+    def test_values_that_are_not_numbers(self):
+        for kind in ("group", "instance", "layer", "rms"):
+            for bad in (float("nan"), float("inf")):
+                x = torch.randn(2, 4, 2, 3)
+                x[0, 1, 0, 0] = bad
+                got, want = (rows_of(kind, x, None, None, None, "identity", own) for own in (True, False))
+                self.assertEqual(torch.isnan(got).tolist(), torch.isnan(want).tolist())
+                assert_close(self, got[1], want[1])
+
+    def test_operators_under_torch_compile(self):
+        ops = torch.ops.kiln
+        x = torch.randn(2, 4, 3, 2).to(memory_format=torch.channels_last).requires_grad_()
+        w, b, r = torch.rand(4, requires_grad=True), torch.randn(4, requires_grad=True), torch.randn(2, 4, 3, 2, requires_grad=True)
+
+        def step(x, w, b, r):
+            y = kiln.torch.group_norm_act_add(x, 2, w, b, residual=r, activation="silu")
+            z = kiln.torch.rms_norm_act_add(y, 4, w, 1e-6, channels_first=True)
+            return (z * kiln.torch.layer_norm_act_add(y, 2)).sum()
+
+        results = []
+        for function in (step, torch.compile(step, backend="aot_eager", fullgraph=True)):
+            y = function(x, w, b, r)
+            results.append([y.detach(), *torch.autograd.grad(y, (x, w, b, r))])
+        for got, want in zip(*results):
+            assert_close(self, got, want)
+        if FULL:
+            opcheck(ops.normalize_rows.default, (x, 2, True, w, b, r, 1e-5, 709, 0.0))
+            opcheck(ops.normalize_rows.default, (x, 0, False, w, None, None, 1e-5, 700, 0.0))
+
+    def test_what_is_composed_of_pytorchs(self):
+        x = torch.randn(3, 4, 2, 2)
+        for kind in ("group", "instance", "layer", "rms"):
+            both = [lambda x, own=own: rows_of(kind, x, None, None, None, "relu", own) for own in (True, False)]
+            for got, want in zip(*(torch.func.jvp(f, (x,), (x.flip(0),)) for f in both)):
+                assert_close(self, got, want)
+        one = torch.randn(3, 4, 1, 1)  # a residual that is broadcast
+        got = kiln.torch.group_norm_act_add(x, 2, residual=one, activation="relu")
+        assert_close(self, got, F.relu(F.group_norm(x, 2) + one))
+        deep = torch.randn(2, 4, 2, 1, 2, 2)
+        assert_close(self, kiln.torch.group_norm_act_add(deep, 2), F.group_norm(deep, 2))
+
+    def test_words_of_errors(self):
+        x = torch.randn(2, 4, 3, 3)
+        group, layer = kiln.torch.group_norm_act_add, kiln.torch.layer_norm_act_add
+        for error, text, call in (
+            (ValueError, "activation is 'swish'; expected one of", lambda: group(x, 2, activation="swish")),
+            (ValueError, "more than 1 value per channel", lambda: group(torch.randn(1, 4), 4)),
+            (ValueError, "more than 1 spatial element", lambda: kiln.torch.instance_norm_act_add(x[:, :, :1, :1])),
+            (RuntimeError, "divisible by", lambda: group(x, 3)),
+            (RuntimeError, "Expected weight to be a vector of size", lambda: group(x, 2, torch.ones(3))),
+            (RuntimeError, "normalized_shape", lambda: layer(x, 5)),
+            (RuntimeError, "normalized_shape", lambda: layer(x, 5, channels_first=True)),
+        ):
+            with self.assertRaisesRegex(error, text):
                 call()
 
 

@@ -35,6 +35,7 @@ from ._layers import CausalConv1d, CausalConv2d, CausalConv3d, Conv1d, Conv2d, C
 from ._local import local_conv1d, local_conv2d, local_conv3d
 from ._modules import use
 from ._norm._functions import batch_norm_act_add, conv_moments, norm_act_add
+from ._norm._row_functions import group_norm_act_add, instance_norm_act_add, layer_norm_act_add, rms_norm_act_add
 from ._report import Report, report
 from ._streaming import conv1d_cached, conv2d_cached, conv3d_cached
 from ._train._fuse import fuse_training, fused_blocks, unfuse
@@ -68,7 +69,10 @@ __all__ = [
     "fuse",
     "fuse_training",
     "fused_blocks",
+    "group_norm_act_add",
+    "instance_norm_act_add",
     "is_enabled",
+    "layer_norm_act_add",
     "local_conv1d",
     "local_conv2d",
     "local_conv3d",
@@ -77,6 +81,7 @@ __all__ = [
     "record",
     "refresh_flags",
     "report",
+    "rms_norm_act_add",
     "set_policy",
     "tune",
     "unfuse",

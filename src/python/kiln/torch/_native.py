@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from . import _activations, _channels, _pool, _sides
-from ._norm import _composed
+from ._norm import _composed, _rows
 from ._extension import extension
 
 _NAMES = ("convolution", "convolution_backward")
@@ -37,6 +37,7 @@ _SCHEMAS = (
     "native_normalize_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor invstd, Tensor? weight, "
     "Tensor? bias, Tensor? residual, int activation, float coefficient, bool own, bool with_residual) "
     "-> (Tensor, Tensor, Tensor, Tensor)",
+    *(f"native_{schema}" for schema in _rows.SCHEMAS),
 )
 _GEOMETRY = (
     "Tensor input, Tensor weight, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
@@ -133,6 +134,8 @@ def keep(key: str) -> None:
         ("combine_moments", _Function(_composed.combine_moments), 2),
         ("normalize", _Function(_composed.normalize), 1),
         ("normalize_backward", _Function(_composed.normalize_backward), 4),
+        ("normalize_rows", _Function(_rows.composed), 3),
+        ("normalize_rows_backward", _Function(_rows.composed_backward), 4),
     ):
         library.impl(
             f"native_{name}", functools.partial(_guarded, kernel, results), key, with_keyset=True

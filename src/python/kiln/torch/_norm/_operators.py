@@ -13,7 +13,7 @@ from typing import Any, Tuple
 import torch
 
 from .. import _activations
-from . import _composed
+from . import _composed, _rows
 
 Tensor = torch.Tensor
 
@@ -38,6 +38,7 @@ _SCHEMAS = (
     f"link_backward(Tensor? grad_normalized, Tensor convolved, {_NUMBERS}, Tensor? residual, int activation, "
     "float coefficient, bool with_residual, Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
     f"{GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    *_rows.SCHEMAS,
 )
 IDENTITY = 700
 ops = torch.ops.kiln
@@ -181,12 +182,15 @@ def define() -> torch.library.Library:
         "block": _fake_block,
         "block_backward": _fake_block_backward,
         "link_backward": _fake_link_backward,
+        "normalize_rows": _rows.fake,
+        "normalize_rows_backward": _rows.fake_backward,
     }.items():
         torch.library.register_fake(f"kiln::{name}", fake, lib=library)
     for name, gradients, save in (
         ("convolution_moments", _gradients_of_convolution, _save_convolution),
         ("moments", _gradient_of_moments, _save_moments),
         ("normalize", _gradients_of_normalize, _save_normalize),
+        ("normalize_rows", _rows.gradients, _rows.save),
     ):
         torch.library.register_autograd(f"kiln::{name}", gradients, setup_context=save, lib=library)
     return library
