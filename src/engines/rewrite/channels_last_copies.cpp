@@ -196,12 +196,14 @@ std::variant<RelayoutRewrite::Result, Refusal> ChannelsLastCopies::estimate_or_b
   auto answer = this->relayout(problem, inner, variant);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relayout = std::get<RelayoutProblem>(answer);
-  const auto divisions = divisions_of(relayout, 0, variant.budget);
+  auto divisions = divisions_of(relayout, 0, variant.budget);
   if (variant.slices) {
     const auto* const chunks = std::get_if<std::vector<ChunkDivision>>(&divisions);
     if (chunks == nullptr) return sliced(problem, inner, variant, extent);
     return Refusal{"the copies of an image, or of a part of one, fit into the workspace"};
   }
+  if (std::holds_alternative<Refusal>(divisions) && relayout.cut_inside_planes())
+    divisions = divisions_of(relayout, 0, variant.budget);
   if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
   std::optional<Result> best;
   ChunkDivision best_division;

@@ -126,12 +126,17 @@ std::variant<std::vector<ChunkDivision>, Refusal> divisions_of(const RelayoutPro
     const std::int64_t least = ceil_div(cut.rows, most);
     if (divisions.empty() && least > most_chunks / batch) return too_many_chunks();
     // Few sizes: all engines estimate each of them.
-    for (const std::int64_t parts : {least, even_parts(cut, least + 1)})
+    const std::int64_t first = cut.even ? even_parts(cut, least) : least;
+    for (const std::int64_t parts : {first, even_parts(cut, first + 1)})
       if (const std::int64_t part = round_up(ceil_div(cut.rows, parts), cut.granule);
-          part < cut.rows && ceil_div(cut.rows, part) <= most_chunks / batch)
+          part < cut.rows && ceil_div(cut.rows, part) <= most_chunks / batch &&
+          (!cut.even || cut.rows % part == 0))
         add({.part = part});
   }
   if (!divisions.empty()) return divisions;
+  if (most > 0 && cut.even)
+    return Refusal{cat("an image's ", rows_text(cut.rows), " have no equal parts of at most ", most,
+                       ", whose copies fit into the workspace")};
   if (cut.granule == 0)
     return Refusal{cat("what is copied of a filter and of one image has ", each + fixed,
                        " bytes; expected at most the workspace, ", budget,
@@ -221,12 +226,14 @@ std::string relayout_tile(const RelayoutProblem& problem, const ChunkLayout& lay
   std::string names;
   for (std::size_t i = 0; i < copied.size(); ++i)
     names += cat(i == 0 ? "" : i + 1 == copied.size() ? " and " : ", ", copied[i]);
-  return cat(
-      problem.padded ? "padded " : "", names,
-      problem.slice.empty() ? "" : cat(", ", problem.slice, " at a time,"),
-      layout.division.part == 0 ? "" : cat(", ", rows_text(layout.division.part), " at a time,"),
-      budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
-      describe(name_of(inner.first().kernel, inner.first().launch)));
+  return cat(problem.padded ? "padded " : "", names,
+             problem.slice.empty() ? "" : cat(", ", problem.slice, " at a time,"),
+             layout.division.part == 0
+                 ? ""
+                 : cat(", ", rows_text(layout.division.part),
+                       problem.cut.even ? " of all planes" : "", " at a time,"),
+             budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
+             describe(name_of(inner.first().kernel, inner.first().launch)));
 }
 
 RelayoutPlaces places_of(const RelayoutProblem& problem, const ChunkLayout& layout,

@@ -50,20 +50,44 @@ const Spatial& rows_of(const ConvolutionProblem& inner) {
 
 // Changes a size along the cut. Copies lie without gaps; so does a tensor with channels last that
 // is not copied, and no second image follows.
-void resize(Dims& strides, std::int64_t& size, std::size_t dim, std::int64_t to) {
-  if (strides[1] == 1) strides[0] = strides[2 + dim] * to;
+void resize(Dims& strides, Spatial& sizes, std::size_t dim, std::int64_t to) {
+  if (strides[1] == 1) {
+    std::int64_t next = strides[2 + dim] * to;
+    for (std::size_t outer = dim; outer-- > 0;) {
+      if (sizes[outer] > 1) strides[2 + outer] = next;
+      next *= sizes[outer];
+    }
+    strides[0] = next;
+  }
   if (to == 1) strides[2 + dim] = 0;
-  size = to;
+  sizes[dim] = to;
+}
+
+// Whether an image has planes, or rows, outside of the cut.
+bool has_outer(const RelayoutTensor& tensor, std::size_t dim) {
+  return std::any_of(tensor.plane.begin(), tensor.plane.begin() + static_cast<std::ptrdiff_t>(dim),
+                     [](std::int64_t size) { return size > 1; });
+}
+
+// Rows of several planes are copied as if each plane were an image.
+Refusal outer_refusal(const RelayoutCut& cut, const std::vector<RelayoutTensor>& copied,
+                      const std::vector<RelayoutTensor>& as_they_lie) {
+  for (const RelayoutTensor& tensor : copied)
+    if (has_outer(tensor, cut.dim) &&
+        (!cut.even || !is_planar(tensor) || tensor.pixels != RelayoutTensor::Pixels::all ||
+         tensor.copied_channels == 1))
+      return "the rows of a part do not lie side by side";
+  for (const RelayoutTensor& tensor : as_they_lie)
+    if (has_outer(tensor, cut.dim) && (!cut.even || !is_planar(tensor)))
+      return "the rows of a part do not lie side by side";
+  return {};
 }
 
 Refusal refusal(const ConvolutionProblem& inner, const RelayoutCut& cut,
                 const std::vector<RelayoutTensor>& copied,
                 const std::vector<RelayoutTensor>& as_they_lie) {
   if (inner.in[cut.dim] == 1 || inner.out[cut.dim] == 1) return "an image has one row";
-  for (const std::vector<RelayoutTensor>* tensors : {&copied, &as_they_lie})
-    for (const RelayoutTensor& tensor : *tensors)
-      for (std::size_t i = 0; i < cut.dim; ++i)
-        if (tensor.plane[i] > 1) return "the rows of a part do not lie side by side";
+  if (auto refused = outer_refusal(cut, copied, as_they_lie)) return refused;
   for (const RelayoutTensor& tensor : as_they_lie)
     if (is_read(inner, tensor) && (extent(inner, cut.dim) > 1 || inner.pad[cut.dim] > 0))
       return "its input is not copied, and parts would need padding";
@@ -82,12 +106,9 @@ std::int64_t whole_rows(const ConvolutionProblem& inner, const RelayoutCut& cut,
   return std::lcm(cut.granule, unit / std::gcd(unit, row));
 }
 
-}  // namespace
-
-RelayoutCut cut_of(const ConvolutionProblem& inner, const std::vector<RelayoutTensor>& copied,
-                   const std::vector<RelayoutTensor>& as_they_lie) {
-  RelayoutCut cut;
-  while (cut.dim < 2 && inner.in[cut.dim] == 1 && inner.out[cut.dim] == 1) ++cut.dim;
+RelayoutCut cut_along(const ConvolutionProblem& inner, RelayoutCut cut,
+                      const std::vector<RelayoutTensor>& copied,
+                      const std::vector<RelayoutTensor>& as_they_lie) {
   cut.rows = rows_of(inner)[cut.dim];
   // Parts of a data gradient have the same padding if their rows are at the same place of a stride.
   cut.granule = inner.pass == ConvolutionPass::dgrad ? inner.stride[cut.dim] : 1;
@@ -95,6 +116,24 @@ RelayoutCut cut_of(const ConvolutionProblem& inner, const std::vector<RelayoutTe
   cut.refusal = refusal(inner, cut, copied, as_they_lie).reason;
   if (!cut.refusal.empty()) cut.granule = 0;
   return cut;
+}
+
+}  // namespace
+
+RelayoutCut cut_of(const ConvolutionProblem& inner, const std::vector<RelayoutTensor>& copied,
+                   const std::vector<RelayoutTensor>& as_they_lie) {
+  RelayoutCut cut;
+  while (cut.dim < 2 && inner.in[cut.dim] == 1 && inner.out[cut.dim] == 1) ++cut.dim;
+  return cut_along(inner, cut, copied, as_they_lie);
+}
+
+RelayoutCut cut_inside_planes(const ConvolutionProblem& inner,
+                              const std::vector<RelayoutTensor>& copied,
+                              const std::vector<RelayoutTensor>& as_they_lie) {
+  RelayoutCut cut;
+  cut.dim = ConvolutionProblem::height;
+  cut.even = true;
+  return cut_along(inner, cut, copied, as_they_lie);
 }
 
 ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelayoutCut& cut,
@@ -106,16 +145,18 @@ ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelayoutCut& c
   const std::int64_t read = rows_needed(inner, dim, chunk.rows);
   const bool dgrad = inner.pass == ConvolutionPass::dgrad;
   part.pad[dim] = padding(inner, dim);
-  resize(part.x_strides, part.in[dim], dim, dgrad ? chunk.rows : read);
-  resize(part.y_strides, part.out[dim], dim, dgrad ? read : chunk.rows);
-  std::int64_t ignored = 0;
-  if (part.epilogue.residual) resize(part.z_strides, ignored, dim, chunk.rows);
+  Spatial of_z = rows_of(inner);
+  if (part.epilogue.residual) resize(part.z_strides, of_z, dim, chunk.rows);
+  resize(part.x_strides, part.in, dim, dgrad ? chunk.rows : read);
+  resize(part.y_strides, part.out, dim, dgrad ? read : chunk.rows);
   return part;
 }
 
 RelayoutRange range_of(const ConvolutionProblem& inner, const RelayoutCut& cut,
                        const RelayoutTensor& tensor, const RelayoutChunk& chunk) {
   RelayoutRange range{chunk.first, chunk.images, chunk.row, chunk.rows};
+  if (chunk.rows != cut.rows)
+    for (std::size_t i = 0; i < cut.dim; ++i) range.planes *= tensor.copied[i];
   if (!is_read(inner, tensor)) return range;
   if (chunk.rows == cut.rows) {
     range.rows = tensor.copied[cut.dim];

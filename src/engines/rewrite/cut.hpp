@@ -1,7 +1,8 @@
-// Cuts images of a convolution into parts, rows of the result (planes of depth in three
-// dimensions), so that the copies of a part fit where those of an image do not. A part is a
-// convolution without padding along the cut: its copy of the input holds the rows of zeros. All
-// parts but the last of an image are therefore the same problem.
+// Cuts images of a convolution into parts, rows of the result (planes of depth in three dimensions
+// or, where a plane's copies do not fit either, rows of all planes), so that the copies of a part
+// fit where those of an image do not. A part is a convolution without padding along the cut: its
+// copy of the input holds the rows of zeros. All parts but the last of an image are therefore the
+// same problem. Rows of all planes are cut evenly, so that also the last one is.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +26,19 @@ struct RelayoutCut {
   std::size_t dim = 0;       // the dimension of space whose rows are counted
   std::int64_t rows = 1;     // of an image
   std::int64_t granule = 0;  // parts begin at multiples of so many rows; 0: images are never cut
+  bool even = false;         // parts have equally many rows
   std::string refusal{};     // the reason, a clause, why they are not
 };
 
-// inner: the problem of the copies, all images. copied, as_they_lie: the tensors of the caller, of
-// which those that are not copied have to be at a multiple of 16 bytes in every part.
+// The cut along the outermost dimension that has several rows. inner: the problem of the copies,
+// all images. copied, as_they_lie: the tensors of the caller, of which those that are not copied
+// have to be at a multiple of 16 bytes in every part.
 RelayoutCut cut_of(const ConvolutionProblem& inner, const std::vector<RelayoutTensor>& copied,
                    const std::vector<RelayoutTensor>& as_they_lie);
+// The cut along the height of images that have depth too: a part has rows of all their planes.
+RelayoutCut cut_inside_planes(const ConvolutionProblem& inner,
+                              const std::vector<RelayoutTensor>& copied,
+                              const std::vector<RelayoutTensor>& as_they_lie);
 
 // The problem of a chunk's copies.
 ConvolutionProblem part_of(const ConvolutionProblem& inner, const RelayoutCut& cut,

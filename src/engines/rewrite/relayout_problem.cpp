@@ -161,12 +161,25 @@ void add_bias(RelayoutProblem& out, const std::vector<Operand>& operands,
   out.inner.bias_stride = 1;
 }
 
-void add_cut(RelayoutProblem& out) {
-  out.cut = cut_of(out.inner, out.tensors, out.as_they_lie);
+void set_cut(RelayoutProblem& out, RelayoutCut cut) {
+  out.cut = std::move(cut);
   for (RelayoutTensor& tensor : out.tensors) tensor.cut = out.cut.dim;
 }
 
+void add_cut(RelayoutProblem& out) {
+  set_cut(out, cut_of(out.inner, out.tensors, out.as_they_lie));
+}
+
 }  // namespace
+
+bool RelayoutProblem::cut_inside_planes() {
+  if (cut.dim != ConvolutionProblem::depth || inner.in[ConvolutionProblem::depth] == 1)
+    return false;
+  RelayoutCut inside = kiln::cut_inside_planes(inner, tensors, as_they_lie);
+  if (inside.granule == 0) return false;
+  set_cut(*this, std::move(inside));
+  return true;
+}
 
 std::size_t RelayoutProblem::bytes(const RelayoutChunk& chunk) const {
   std::size_t bytes = 0;

@@ -29,6 +29,9 @@ struct RelayoutProblem {
     return range_of(inner, cut, tensor, chunk);
   }
   std::size_t bytes(const RelayoutChunk& chunk) const;  // of all copies of a chunk
+  // From now on images with depth are cut along their height. False, and nothing is changed, if
+  // they have no depth or such a cut is refused.
+  bool cut_inside_planes();
 };
 
 // Forward propagation and data gradients. If the filter has one tap, pixels that the stride skips

@@ -297,7 +297,10 @@ std::variant<RelayoutRewrite::Result, Refusal> WgradChannelsLastCopies::estimate
   auto answer = this->relayout(problem, inner, variant);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relayout = std::get<RelayoutProblem>(answer);
-  auto divisions = divisions_of(relayout, sums ? sums_bytes(relayout.inner) : 0, variant.budget);
+  const std::size_t kept = sums ? sums_bytes(relayout.inner) : 0;
+  auto divisions = divisions_of(relayout, kept, variant.budget);
+  if (!variant.slices && std::holds_alternative<Refusal>(divisions) && relayout.cut_inside_planes())
+    divisions = divisions_of(relayout, kept, variant.budget);
   auto* const chunks = std::get_if<std::vector<ChunkDivision>>(&divisions);
   if (variant.slices) {
     if (chunks == nullptr || chunks->front().chunks != 1)

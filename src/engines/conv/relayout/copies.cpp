@@ -99,6 +99,16 @@ std::int64_t first_element(const RelayoutTensor& tensor, const RelayoutRange& ra
   return range.first * tensor.image_stride + run_of(tensor, range).first * pixel;
 }
 
+// Makes images of the planes of which a launch copies some rows. Both ranges have equally many, or
+// none.
+void set_planes_as_images(ChannelsLastCopy& copy, const RelayoutMove& move) {
+  const RelayoutTensor& tensor = *move.tensor;
+  copy.image = tensor.row_strides[0];
+  for (unsigned* const images : {&copy.out_images, &copy.in_images, &copy.images_there})
+    if (*images > 0) *images = number(std::max(move.out.planes, move.in.planes));
+  copy.last_pixels = std::max(copy.out_pixels, copy.in_pixels);
+}
+
 ChannelsLastCopy copy_of(const RelayoutMove& move) {
   const RelayoutTensor& tensor = *move.tensor;
   ChannelsLastCopy copy{};
@@ -117,6 +127,7 @@ ChannelsLastCopy copy_of(const RelayoutMove& move) {
   copy.channels = number(tensor.channels);
   copy.last_channels = number(tensor.copied_channels);
   copy.last_pixels = number(count(tensor.copied));
+  if (move.in.planes > 1 || move.out.planes > 1) set_planes_as_images(copy, move);
   if (tensor.order == RelayoutTensor::Order::rows)
     set_rows(copy, tensor);
   else
@@ -198,11 +209,12 @@ double copies_seconds(std::span<const RelayoutMove> moves, const DeviceDescripti
         static_cast<double>(tensor.channels) * static_cast<double>(size_of(tensor.type));
     if (!move.beta_only) {
       // Memory is read in whole sectors, so pixels of a row that are not picked are read as well.
-      memory += pixel * static_cast<double>(move.in.images * run_of(tensor, move.in).there *
-                                            tensor.stride[2]);
+      memory += pixel * static_cast<double>(move.in.images * move.in.planes *
+                                            run_of(tensor, move.in).there * tensor.stride[2]);
       copies += static_cast<double>(move.in.bytes(tensor));
     }
-    memory += pixel * static_cast<double>(move.out.images * run_of(tensor, move.out).pixels);
+    memory += pixel * static_cast<double>(move.out.images * move.out.planes *
+                                          run_of(tensor, move.out).pixels);
     copies += static_cast<double>(move.out.bytes(tensor));
   }
   const double rate = rates_of(device).memory;

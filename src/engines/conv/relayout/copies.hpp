@@ -55,6 +55,8 @@ struct RelayoutRange {
   // Rows of the copy along RelayoutTensor::cut: all of them, or of one image a range that may begin
   // before row 0 and end after the last row. Rows that the tensor lacks are zeros in the copy.
   std::int64_t row = 0, rows = 0;
+  // Of part of an image: the planes outside of the cut, of each of which the range has these rows.
+  std::int64_t planes = 1;
 
   std::size_t bytes(const RelayoutTensor& tensor) const {  // of the copy
     return tensor.row_bytes() * static_cast<std::size_t>(images * rows);

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason) {
   BOOST_TEST(reason(nchw("g2mb1ic2560ih8oc2560kh3ph1", tf32)) ==
              "what is copied of a filter and of 1 row of an image has 118210560 bytes; expected at "
              "most the workspace, 16777216");
-  BOOST_TEST(reason(nchw("mb1ic1024id3ih96iw96oc24od1oh96ow96kd3kh1kw1")) ==
+  BOOST_TEST(reason(nchw("mb1ic1024id3ih1iw9216oc24od1oh1ow9216kd3kh1kw1")) ==
              "what is copied of a filter and of one image has 56770560 bytes; expected at most the "
              "workspace, 16777216, because the image cannot be cut: an image has one row");
   ConvolutionProblem apart = nchw("mb4ic32ih28oc64kh3ph1");
