@@ -6,6 +6,7 @@
 #include "torch/convolution/native.hpp"
 #include "torch/convolution/operators.hpp"
 #include "torch/convolution/serving.hpp"
+#include "torch/matmul/operators.hpp"
 #include "torch/normalization/operators.hpp"
 #include "torch/plans/handles.hpp"
 #include "torch/policy/choices.hpp"
@@ -97,7 +98,8 @@ const char* kilnTorchRegisterFused(const char* key) {
                            {"channel_means", &channel_means},
                            {"multiply_channels", &multiply_channels},
                            {"multiply_channels_backward", &multiply_channels_backward},
-                           {"add_channels", &add_channels}}));
+                           {"add_channels", &add_channels},
+                           {"matmul_bias_activation", &matmul_bias_activation}}));
 }
 
 int kilnTorchSetRecorded(int recorded) { return set_recorded(recorded != 0) ? 1 : 0; }

@@ -38,6 +38,8 @@ using ConvolutionDescriptor =
                kilnDestroyConvolutionDescriptor>;
 using ActivationDescriptor = Descriptor<kilnActivationDescriptor_t, kilnCreateActivationDescriptor,
                                         kilnDestroyActivationDescriptor>;
+using MatmulDescriptor =
+    Descriptor<kilnMatmulDescriptor_t, kilnCreateMatmulDescriptor, kilnDestroyMatmulDescriptor>;
 using PoolingDescriptor =
     Descriptor<kilnPoolingDescriptor_t, kilnCreatePoolingDescriptor, kilnDestroyPoolingDescriptor>;
 using EpilogueDescriptor = Descriptor<kilnEpilogueDescriptor_t, kilnCreateEpilogueDescriptor,

@@ -113,6 +113,54 @@ kilnPlan_t create_pool(kilnHandle_t handle, const PlanRequest& r) {
   return plan;
 }
 
+// The bias as a tensor of the result's rank, whose dimension `along` it has.
+void set_bias(kilnTensorDescriptor_t bias, const PlanRequest& r, std::size_t along) {
+  PlanRequest::Side side{};
+  side.sizes.fill(1);
+  side.strides.fill(1);
+  side.sizes[along] = r.c.sizes[along];
+  side.strides[along] = r.bias_stride;
+  set_tensor(bias, r, side);
+}
+
+kilnPlan_t create_product(kilnHandle_t handle, const PlanRequest& r) {
+  TensorDescriptor a, b, c;
+  set_tensor(a, r, r.a);
+  set_tensor(b, r, r.b);
+  set_tensor(c, r, r.c);
+  MatmulDescriptor product;
+  must(kilnSetMatmulDescriptor(product, static_cast<kilnMathMode_t>(r.math), r.alignment));
+  EpilogueDescriptor epilogue;
+  if (r.has_bias != 0) {
+    TensorDescriptor bias;
+    set_bias(bias, r, static_cast<std::size_t>(r.rank - 1));
+    must(kilnAddEpilogueBias(epilogue, bias));
+  }
+  if (r.has_residual != 0) {
+    TensorDescriptor residual;
+    set_tensor(residual, r, {r.c.sizes, r.residual_strides});
+    must(kilnAddEpilogueResidual(epilogue, residual));
+  }
+  ActivationDescriptor activation;
+  must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
+                                   r.activation_coefficient()));
+  must(kilnAddEpilogueActivation(epilogue, activation));
+  kilnPlan_t plan = nullptr;
+  must(kilnCreateMatmulPlan(handle, product, a, b, epilogue, c, &plan));
+  return plan;
+}
+
+kilnStatus_t execute_product(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
+                             const Operands& o) {
+  const auto [one, zero] = scalars_of(request);
+  const void* list[2] = {};
+  int count = 0;
+  if (request.has_bias != 0) list[count++] = o.bias;
+  if (request.has_residual != 0) list[count++] = o.residual;
+  return kilnExecuteMatmul(handle, plan, one, o.a, o.b, request.has_residual != 0 ? one : zero,
+                           count, list, o.c);
+}
+
 bool is_by_channel(Pass pass) { return pass >= Pass::multiply && pass <= Pass::sum_channels; }
 
 kilnPlan_t create_by_channel(kilnHandle_t handle, const PlanRequest& r) {
@@ -146,6 +194,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
   if (is_normalization(r.pass)) return create_normalization(handle, r);
   if (r.pass == Pass::pool || r.pass == Pass::pool_gradient) return create_pool(handle, r);
   if (is_by_channel(r.pass)) return create_by_channel(handle, r);
+  if (r.pass == Pass::product) return create_product(handle, r);
   TensorDescriptor a, c, residual, bias;
   FilterDescriptor b;
   ConvolutionDescriptor convolution;
@@ -177,14 +226,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
       return plan;
     default: break;
   }
-  if (r.has_bias != 0) {
-    PlanRequest::Side side{};
-    side.sizes.fill(1);
-    side.strides.fill(1);
-    side.sizes[1] = r.c.sizes[1];
-    side.strides[1] = r.bias_stride;
-    set_tensor(bias, r, side);
-  }
+  if (r.has_bias != 0) set_bias(bias, r, 1);
   if (r.has_moments != 0) return create_with_moments(handle, r, a, b, convolution, bias, c);
   if (r.has_residual != 0) set_tensor(residual, r, {r.c.sizes, r.residual_strides});
   must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
@@ -206,6 +248,7 @@ const char* name_of(Pass pass) {
     case Pass::filter_gradient: return "filter gradient";
     case Pass::bias_gradient: return "bias gradient";
     case Pass::add: return "add";
+    case Pass::product: return "matrix product";
     case Pass::pool: return "pool";
     case Pass::pool_gradient: return "pool gradient";
     case Pass::multiply: return "multiply";
@@ -325,6 +368,7 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
                                           const_cast<void*>(o.residual));
       break;
     case Pass::add: status = kilnExecuteAddTensor(handle, plan, one, o.a, one, o.c); break;
+    case Pass::product: status = execute_product(handle, plan, request, o); break;
     case Pass::multiply:
     case Pass::add_channels:
     case Pass::sum_channels: status = execute_by_channel(handle, plan, request, o); break;

@@ -23,6 +23,7 @@ enum class Pass : std::int32_t {
   filter_gradient,  // a: x, b: dw, c: dy
   bias_gradient,    // a: dy, c: db
   add,              // a: a bias, or a tensor of y's sizes, c: y
+  product,          // a, b, c: matrices; with bias, residual and activation if requested
   // Of pooling, whose window is the sizes of b:
   pool,           // a: x, c: y
   pool_gradient,  // a: x, c: dy; the result, dx, has the residual's strides

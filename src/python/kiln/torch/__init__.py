@@ -32,6 +32,7 @@ from ._functions import (
 )
 from ._fuse import fuse
 from ._layers import CausalConv1d, CausalConv2d, CausalConv3d, Conv1d, Conv2d, Conv3d
+from ._linear import linear, matmul
 from ._local import local_conv1d, local_conv2d, local_conv3d
 from ._modules import use
 from ._norm._functions import batch_norm_act_add, conv_moments, norm_act_add
@@ -73,9 +74,11 @@ __all__ = [
     "instance_norm_act_add",
     "is_enabled",
     "layer_norm_act_add",
+    "linear",
     "local_conv1d",
     "local_conv2d",
     "local_conv3d",
+    "matmul",
     "norm_act_add",
     "prewarm",
     "record",

@@ -59,6 +59,12 @@ def _count_convolutions() -> None:
         return _convolution(x, weight, dy, transposed) * sum(map(bool, mask[:2]))
 
 
+def _count_products() -> None:
+    @flop_counter.register_flop_formula(torch.ops.kiln.matmul_bias_activation)
+    def product(a: Any, b: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
+        return int(2 * math.prod(out_shape) * a[-1])
+
+
 def _count_local_convolutions() -> None:
     ops = torch.ops.kiln
 
@@ -85,4 +91,5 @@ def register() -> None:
     _cached.define()
     _local.define()
     _count_convolutions()
+    _count_products()
     _count_local_convolutions()

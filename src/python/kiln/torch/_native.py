@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import _activations, _channels, _pool, _sides
+from . import _activations, _channels, _matmul, _pool, _sides
 from ._norm import _composed, _rows
 from ._extension import extension
 
@@ -28,7 +28,7 @@ _SCHEMAS = (
     "Tensor? residual, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
     "SymInt[] output_padding, SymInt groups, int activation, float coefficient) -> Tensor",
     "native_add(Tensor input, Tensor other) -> Tensor",
-    *(f"native_{schema}" for schema in (*_pool.SCHEMAS, *_channels.SCHEMAS)),
+    *(f"native_{schema}" for schema in (*_pool.SCHEMAS, *_channels.SCHEMAS, *_matmul.SCHEMAS)),
     "native_moments(Tensor input) -> Tensor",
     "native_combine_moments(Tensor moments, Tensor(a!)? running_mean, Tensor(b!)? running_var, float factor, "
     "float epsilon) -> (Tensor, Tensor)",
@@ -130,6 +130,7 @@ def keep(key: str) -> None:
         ("multiply_channels", _Function(_channels.multiply), 1),
         ("multiply_channels_backward", _Function(_channels.multiply_backward), 2),
         ("add_channels", _Function(_channels.add), 1),
+        ("matmul_bias_activation", _Function(_matmul.composed), 1),
         ("moments", _Function(_composed.moments), 1),
         ("combine_moments", _Function(_composed.combine_moments), 2),
         ("normalize", _Function(_composed.normalize), 1),

@@ -12,7 +12,7 @@ from typing import Any, Tuple
 
 import torch
 
-from . import _activations, _channels, _control, _flags, _native, _pool, _sides
+from . import _activations, _channels, _control, _flags, _matmul, _native, _pool, _sides
 from ._extension import extension, must
 from ._norm import _operators as _norm_operators
 
@@ -107,6 +107,7 @@ def define() -> torch.library.Library:
     torch.library.register_autograd(
         backward, _gradients_of_backward, setup_context=_save_for_backward, lib=library
     )
+    _matmul.define(library)
     return library
 
 
