@@ -5,6 +5,7 @@
 | _blocks | finds blocks in a model's graph |
 | _subclasses | finds norms in the graph whose class has a forward of its own |
 | _writes | whether a tensor may change after a block has kept it |
+| _image_norms | group and instance norms |
 | _concatenations | norms of concatenations, whose moments are those of the parts |
 | _run | computes a block |
 | _synchronized | normalization by the statistics of several processes |

@@ -1,4 +1,4 @@
-"""Finds batch normalizations with the convolution before them and the addition and activation after them."""
+"""Finds norms with the addition and activation after them and, of batches, the convolution before them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._fuse._kinds import NORMS, base_of, is_norm, kind_of
 from .._fuse._safety import can_move
 from .._fuse._tracing import is_plain
 from ._concatenations import measure_parts
+from ._image_norms import image_norms, is_lowered, run_image_norm
 from ._run import count_batches, run_block, run_linked
 from ._subclasses import gather_norms, is_alone
 from ._writes import changes_later
@@ -86,16 +87,17 @@ def _block_of(norm: fx.Node, traced: fx.GraphModule) -> Block:
     return block
 
 
-def _replace(traced: fx.GraphModule, block: Block) -> fx.Node:
+def _replace(traced: fx.GraphModule, block: Block, of_batch: bool = True) -> fx.Node:
     """Puts a call of the block into the place of its last node, and returns it."""
     last = block.nodes[-1]
-    name, coefficient = block.activation or ("identity", None)
+    what = (block.operand, block.residual, block.addition, *(block.activation or ("identity", None)))
     with traced.graph.inserting_before(last):
         conv = None if block.conv is None else traced.graph.create_node("get_attr", block.conv)
         norm = traced.graph.create_node("get_attr", block.norm)
-        call = traced.graph.call_function(
-            run_block, (conv, norm, block.operand, block.residual, block.addition, name, coefficient)
-        )
+        if of_batch:
+            call = traced.graph.call_function(run_block, (conv, norm, *what))
+        else:
+            call = traced.graph.call_function(run_image_norm, (norm, *what, is_lowered(last, traced)))
     last.replace_all_uses_with(call)
     for node in reversed(block.nodes):
         traced.graph.erase_node(node)
@@ -163,13 +165,19 @@ def fuse_blocks(traced: fx.GraphModule, root: nn.Module, recompute: bool) -> Lis
     """Replaces all blocks of the module's graph by calls, and returns them in the graph's order. recompute: see
     fuse_training()."""
     found: Dict[fx.Node, Block] = {}
-    gather_norms(traced, root)
+    of_images: Dict[fx.Node, Block] = {}
     # Backwards: if the results of two norms are added, the later one performs the addition.
+    for node in reversed(image_norms(traced)):
+        block = _block_of(node, traced)
+        of_images[_replace(traced, block, of_batch=False)] = block
+    gather_norms(traced, root)
     for node in reversed([node for node in traced.graph.nodes if _is_norm(node, traced)]):
         block = _block_of(node, traced)
         found[_replace(traced, block)] = block
     _link(traced, found, measure_parts(traced, found), recompute)
-    _count_at_once(traced, found)
+    if found:
+        _count_at_once(traced, found)
+    found.update(of_images)
     return [found[node] for node in traced.graph.nodes if node in found]
 
 

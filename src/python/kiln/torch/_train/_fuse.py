@@ -9,6 +9,7 @@ from torch import nn
 from .._fuse._kinds import base_of
 from .._fuse._tracing import is_plain
 from ._blocks import NORMALIZATIONS
+from ._image_norms import is_image_norm
 from ._model import graphs_of, is_fused, prepare, set_fused
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -106,8 +107,9 @@ def _blocks(model: nn.Module) -> Iterator[Tuple[str, Dict[str, str]]]:
 
 
 def _why(model: nn.Module, path: str, module: nn.Module) -> str:
-    if base_of(module) is None:
-        return f"{type(module).__name__} is not served"
+    if base_of(module) is None and not is_image_norm(module):
+        tracks = " with running statistics" if getattr(module, "running_mean", None) is not None else ""
+        return f"{type(module).__name__}{tracks} is not served"
     if not is_plain(module):
         return "it has hooks, parametrizations or a forward of its own"
     parts = path.split(".")

@@ -14,6 +14,7 @@ from .._fuse._in_place import iadd, iand, ifloordiv, imod, imul, ior, ipow, isub
 from .._fuse._kinds import is_norm, kind_of
 from .._fuse._safety import is_of_torch, writes_nothing
 from .._fuse._tracing import is_plain
+from ._image_norms import run_image_norm
 from ._run import gather_moments, run_block, run_measured, run_moments
 
 _MAKERS = tuple(f"torch.nn.modules.{name}" for name in ("conv", "batchnorm", "pooling", "activation"))
@@ -21,6 +22,7 @@ _ARITHMETIC = {
     operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pow, operator.matmul,
     torch.add, torch.sub, torch.mul, torch.cat, "add", "sub", "mul",
 }
+_BLOCKS = {run_block: 4, run_image_norm: 3}  # where their argument `addition` is, behind the residual
 _IN_PLACE = {iadd, isub, imul, itruediv, ifloordiv, imod, ipow, iand, ior, ixor, torch.relu_, F.relu_}
 
 
@@ -30,8 +32,8 @@ def _is_new(node: fx.Node, traced: fx.GraphModule) -> bool:
         module = traced.get_submodule(str(node.target))
         made = type(module).__module__ in _MAKERS or kind_of(module) is not None or is_norm(module)
         return made and is_plain(module) and not getattr(module, "inplace", False)
-    if node.target is run_block:
-        return node.args[4] != "into residual"
+    if node.target in _BLOCKS:
+        return node.args[_BLOCKS[node.target]] != "into residual"
     if node.target in _ARITHMETIC:
         return "out" not in node.kwargs
     return activation_of(node, traced) is not None and writes_nothing(node, traced)
@@ -55,8 +57,10 @@ def _written(node: fx.Node, traced: fx.GraphModule) -> List[fx.Node]:
         return [] if own and not getattr(module, "inplace", False) else node.all_input_nodes
     if node.target in (run_measured, run_moments, gather_moments):
         return []
-    if node.target is run_block:
-        return [a for a in node.args[3:4] if isinstance(a, fx.Node) and node.args[4] == "into residual"]
+    if node.target in _BLOCKS:
+        addition = _BLOCKS[node.target]
+        residual = node.args[addition - 1]
+        return [residual] if isinstance(residual, fx.Node) and node.args[addition] == "into residual" else []
     if writes_nothing(node, traced):
         return []
     place = _place(node, traced)
