@@ -54,7 +54,8 @@ def writes_nothing(node: fx.Node, traced: fx.GraphModule) -> bool:
         module = traced.get_submodule(str(node.target))
         if isinstance(module, FusedConvolution):
             return is_plain(module) and module.addition != "into residual"
-        return is_of_torch(module) and is_plain(module) and not getattr(module, "inplace", False) and not module.training
+        counts = module.training and kind_of(module) is None  # norms then change their running statistics
+        return is_of_torch(module) and is_plain(module) and not getattr(module, "inplace", False) and not counts
     if node.op == "call_method":
         return not str(node.target).endswith("_") and "out" not in node.kwargs
     if node.target in _PURE:
