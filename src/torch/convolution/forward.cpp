@@ -38,7 +38,7 @@ struct Result {
   Tensor y, moments;  // y unless it went into the call's `out`; moments where they are wanted
 };
 
-// The request of the convolution; it includes the bias where the kernel can add it.
+// The request of the convolution and what its kernel does to the result.
 PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
   const auto& [x, w, bias, residual, out, arguments, activation, coefficient, with_moments,
                geometry, y_sizes, format] = call;
@@ -49,7 +49,6 @@ PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
   request.c = {y_sizes, y_strides};
   request.alignment = alignment_of({address_in_format(x, format), address_in_format(w, format),
                                     out.defined() ? out.data() : nullptr});
-  if (geometry.transposed) return request;
   request.has_moments = with_moments ? 1 : 0;
   request.activation = activation;
   request.coefficient = std::bit_cast<std::uint64_t>(coefficient);
@@ -67,30 +66,15 @@ PlanRequest main_request(const ForwardCall& call, const Extents& y_strides) {
   return request;
 }
 
-// The request of y += bias, for convolutions whose kernel cannot add it.
-PlanRequest bias_request(const ForwardCall& call, const Extents& y_strides) {
-  PlanRequest request = request_of(call.x, {});
-  request.pass = Pass::add;
-  request.math = KILN_MATH_DEFAULT;
-  request.a.sizes.fill(1);
-  request.a.sizes[1] = call.y_sizes[1];
-  request.a.strides = dense_strides(Format::contiguous, request.rank, request.a.sizes);
-  request.a.strides[1] = call.bias.strides()[0];
-  request.c = {call.y_sizes, y_strides};
-  return request;
-}
-
-// Computes y by Kiln: by the convolution's plan and, if that adds no bias, by the plan of
-// Pass::add.
-Result by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
-               const Extents& y_strides) {
+// Computes y by the convolution's plan.
+Result by_kiln(const ForwardCall& call, const Step& main, const Extents& y_strides) {
   Tensor x_copy, w_copy, residual_copy;
   Operands operands;
   operands.a = in_format(call.x, call.format, x_copy).data();
   operands.b = in_format(call.w, call.format, w_copy).data();
   if (call.residual.defined())
     operands.residual = in_format(call.residual, call.format, residual_copy).data();
-  if (call.bias.defined() && add_bias == nullptr) operands.bias = call.bias.data();
+  if (call.bias.defined()) operands.bias = call.bias.data();
   Tensor y;
   if (!call.out.defined()) y = Tensor::empty(call.x, call.x.rank(), call.y_sizes, y_strides);
   operands.c = (y.defined() ? y : call.out).mutable_data();
@@ -101,12 +85,7 @@ Result by_kiln(const ForwardCall& call, const Step& main, const Step* add_bias,
     operands.moments = moments.mutable_data();
   }
   main.run(operands);
-  if (add_bias == nullptr) return {std::move(y), std::move(moments)};
-  Operands bias;
-  bias.a = call.bias.data();
-  bias.c = operands.c;
-  add_bias->run(bias);
-  return {std::move(y), Tensor()};
+  return {std::move(y), std::move(moments)};
 }
 
 // Computes the result by Kiln or by `native`, as the policy decides.
@@ -115,26 +94,17 @@ Result serve(ForwardCall& call, const std::function<Result()>& native) {
   Extents y_strides = dense_strides(call.format, call.x.rank(), call.y_sizes);
   if (call.out.defined()) std::ranges::copy(call.out.strides(), y_strides.begin());
   const Step main(main_request(call, y_strides));
-  std::optional<Step> add_bias;
-  bool ready = true;
-  if (call.geometry.transposed && call.bias.defined()) {
-    add_bias.emplace(bias_request(call, y_strides));
-    ready = add_bias->ready(policy);
-  }
   Result result;
   const auto run = [&](Results by_pytorch) {
     result = Result();  // drops the result of the way that was timed before
-    if (by_pytorch == 0)
-      result = by_kiln(call, main, add_bias ? &*add_bias : nullptr, y_strides);
-    else
-      result = native();
+    result = by_pytorch == 0 ? by_kiln(call, main, y_strides) : native();
   };
   Results by_pytorch = 0;
-  if (policy == Policy::measure && ready) {
+  if (policy == Policy::measure) {
     by_pytorch =
         run_cheapest({{&main.entry()}, main.handle(), {&call.x, &call.w, &call.residual}, run});
   } else {
-    by_pytorch = Results(main.ready(policy) && ready ? 0 : 1);
+    by_pytorch = Results(main.ready(policy) ? 0 : 1);
     run(by_pytorch);
   }
   main.count(by_pytorch == 0);
@@ -172,12 +142,9 @@ void convolution_moments(Value* stack, std::uint64_t, std::uint64_t) {
   call.bias = take_optional_tensor(stack[2]);
   call.arguments = Arguments::take(stack + 3);
   call.with_moments = true;
-  Refusal refusal = call.check();
-  const bool sound = refusal == nullptr;
-  if (sound && call.geometry.transposed)
-    refusal = "the kernel of a transposed convolution makes no moments";
+  const Refusal refusal = call.check();
   const auto native = [&] {
-    Tensor y = native_forward(call.x, call.w, call.bias, call.arguments, sound);
+    Tensor y = native_forward(call.x, call.w, call.bias, call.arguments, refusal == nullptr);
     Tensor moments = moments_of(y);
     return Result{std::move(y), std::move(moments)};
   };
@@ -202,10 +169,7 @@ Tensor fused(Value* stack, Tensor out) {
   call.arguments.by_side = true;
   call.activation = static_cast<std::int32_t>(stack[10]);
   call.coefficient = std::bit_cast<double>(stack[11]);
-  Refusal refusal = call.check();
-  const bool fused = call.residual.defined() || call.activation != KILN_ACTIVATION_IDENTITY;
-  if (refusal == nullptr && call.geometry.transposed && fused)
-    refusal = "a transposed convolution has no fused residual or activation";
+  const Refusal refusal = call.check();
   const auto native = [&, activation = stack[10], coefficient = stack[11]] {
     Result result;
     result.y = native_fused(call.x, call.w, call.bias, call.residual, call.arguments, activation,

@@ -23,16 +23,62 @@ void set_convolution(kilnConvolutionDescriptor_t descriptor, const PlanRequest& 
   must(kilnSetConvolutionAlignment(descriptor, r.alignment));
 }
 
-// The forward convolution that makes the moments of its result.
-kilnPlan_t create_with_moments(kilnHandle_t handle, const PlanRequest& r, kilnTensorDescriptor_t x,
-                               kilnFilterDescriptor_t w, kilnConvolutionDescriptor_t convolution,
-                               kilnTensorDescriptor_t bias, kilnTensorDescriptor_t y) {
-  EpilogueDescriptor epilogue;
+// What a convolution's kernel does to its result, in a list: bias, residual, activation, moments.
+bool has_list(const PlanRequest& r) {
+  if (r.pass == Pass::forward) return r.has_moments != 0;  // the rest has a plan of its own
+  return r.has_bias != 0 || r.has_residual != 0 || r.has_moments != 0 ||
+         r.activation != KILN_ACTIVATION_IDENTITY;
+}
+
+void set_list(kilnEpilogueDescriptor_t epilogue, const PlanRequest& r,
+              kilnTensorDescriptor_t bias) {
   if (r.has_bias != 0) must(kilnAddEpilogueBias(epilogue, bias));
-  must(kilnAddEpilogueMoments(epilogue));
+  if (r.has_residual != 0) {
+    TensorDescriptor residual;
+    set_tensor(residual, r, {r.c.sizes, r.residual_strides});
+    must(kilnAddEpilogueResidual(epilogue, residual));
+  }
+  if (r.activation != KILN_ACTIVATION_IDENTITY) {
+    ActivationDescriptor activation;
+    must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
+                                     r.activation_coefficient()));
+    must(kilnAddEpilogueActivation(epilogue, activation));
+  }
+  if (r.has_moments != 0) must(kilnAddEpilogueMoments(epilogue));
+}
+
+// The addresses of a list's tensors, in its order.
+struct ListOperands {
+  std::array<const void*, 3> all{};
+  int count = 0;
+  ListOperands(const PlanRequest& r, const Operands& o) {
+    const auto add = [&](const void* operand) { all[static_cast<std::size_t>(count++)] = operand; };
+    if (r.has_bias != 0) add(o.bias);
+    if (r.has_residual != 0) add(o.residual);
+    if (r.has_moments != 0) add(o.moments);
+  }
+};
+
+kilnPlan_t create_with_list(kilnHandle_t handle, const PlanRequest& r, kilnTensorDescriptor_t x,
+                            kilnFilterDescriptor_t w, kilnConvolutionDescriptor_t convolution,
+                            kilnTensorDescriptor_t bias, kilnTensorDescriptor_t y) {
+  EpilogueDescriptor epilogue;
+  set_list(epilogue, r, bias);
   kilnPlan_t plan = nullptr;
-  must(kilnCreateConvolutionForwardEpiloguePlan(handle, x, w, convolution, epilogue, y, &plan));
+  const auto create = r.pass == Pass::forward ? kilnCreateConvolutionForwardEpiloguePlan
+                                              : kilnCreateConvolutionTransposedEpiloguePlan;
+  must(create(handle, x, w, convolution, epilogue, y, &plan));
   return plan;
+}
+
+kilnStatus_t execute_with_list(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
+                               const Operands& o) {
+  const auto [one, zero] = scalars_of(request);
+  const ListOperands list(request, o);
+  const auto execute = request.pass == Pass::forward ? kilnExecuteConvolutionForwardEpilogue
+                                                     : kilnExecuteConvolutionTransposedEpilogue;
+  return execute(handle, plan, one, o.a, o.b, request.has_residual != 0 ? one : zero, list.count,
+                 list.all.data(), o.c);
 }
 
 // Throws if every engine would take a pass over the result for what its epilogue asks for.
@@ -130,21 +176,10 @@ kilnPlan_t create_product(kilnHandle_t handle, const PlanRequest& r) {
   set_tensor(c, r, r.c);
   MatmulDescriptor product;
   must(kilnSetMatmulDescriptor(product, static_cast<kilnMathMode_t>(r.math), r.alignment));
+  TensorDescriptor bias;
+  if (r.has_bias != 0) set_bias(bias, r, static_cast<std::size_t>(r.rank - 1));
   EpilogueDescriptor epilogue;
-  if (r.has_bias != 0) {
-    TensorDescriptor bias;
-    set_bias(bias, r, static_cast<std::size_t>(r.rank - 1));
-    must(kilnAddEpilogueBias(epilogue, bias));
-  }
-  if (r.has_residual != 0) {
-    TensorDescriptor residual;
-    set_tensor(residual, r, {r.c.sizes, r.residual_strides});
-    must(kilnAddEpilogueResidual(epilogue, residual));
-  }
-  ActivationDescriptor activation;
-  must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
-                                   r.activation_coefficient()));
-  must(kilnAddEpilogueActivation(epilogue, activation));
+  set_list(epilogue, r, bias);
   kilnPlan_t plan = nullptr;
   must(kilnCreateMatmulPlan(handle, product, a, b, epilogue, c, &plan));
   return plan;
@@ -153,12 +188,9 @@ kilnPlan_t create_product(kilnHandle_t handle, const PlanRequest& r) {
 kilnStatus_t execute_product(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
                              const Operands& o) {
   const auto [one, zero] = scalars_of(request);
-  const void* list[2] = {};
-  int count = 0;
-  if (request.has_bias != 0) list[count++] = o.bias;
-  if (request.has_residual != 0) list[count++] = o.residual;
+  const ListOperands list(request, o);
   return kilnExecuteMatmul(handle, plan, one, o.a, o.b, request.has_residual != 0 ? one : zero,
-                           count, list, o.c);
+                           list.count, list.all.data(), o.c);
 }
 
 bool is_by_channel(Pass pass) { return pass >= Pass::multiply && pass <= Pass::sum_channels; }
@@ -213,8 +245,10 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
   must(kilnSetFilterNdDescriptorStrided(b, static_cast<kilnDataType_t>(r.type), r.rank,
                                         r.b.sizes.data(), r.b.strides.data()));
   set_convolution(convolution, r);
+  if (r.has_bias != 0 && r.has_norm == 0) set_bias(bias, r, 1);
   switch (r.pass) {
     case Pass::transposed:
+      if (has_list(r)) return create_with_list(handle, r, a, b, convolution, bias, c);
       must(kilnCreateConvolutionTransposedPlan(handle, a, b, convolution, c, &plan));
       return plan;
     case Pass::data_gradient:
@@ -226,8 +260,7 @@ kilnPlan_t create(kilnHandle_t handle, const PlanRequest& r) {
       return plan;
     default: break;
   }
-  if (r.has_bias != 0) set_bias(bias, r, 1);
-  if (r.has_moments != 0) return create_with_moments(handle, r, a, b, convolution, bias, c);
+  if (has_list(r)) return create_with_list(handle, r, a, b, convolution, bias, c);
   if (r.has_residual != 0) set_tensor(residual, r, {r.c.sizes, r.residual_strides});
   must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
                                    r.activation_coefficient()));
@@ -337,11 +370,8 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
   kilnStatus_t status = KILN_STATUS_INTERNAL_ERROR;
   switch (request.pass) {
     case Pass::forward:
-      if (request.has_moments != 0) {
-        const void* const operands[] = {o.bias, o.moments};
-        const int bias = request.has_bias != 0 ? 1 : 0;
-        status = kilnExecuteConvolutionForwardEpilogue(handle, plan, one, o.a, o.b, zero, 1 + bias,
-                                                       operands + 1 - bias, o.c);
+      if (has_list(request)) {
+        status = execute_with_list(handle, plan, request, o);
         break;
       }
       status = kilnExecuteConvolutionBiasActivationForward(handle, plan, one, o.a, o.b,
@@ -349,7 +379,9 @@ void execute_plan(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& reque
                                                            o.residual, o.bias, o.c);
       break;
     case Pass::transposed:
-      status = kilnExecuteConvolutionTransposed(handle, plan, one, o.a, o.b, zero, o.c);
+      status = has_list(request)
+                   ? execute_with_list(handle, plan, request, o)
+                   : kilnExecuteConvolutionTransposed(handle, plan, one, o.a, o.b, zero, o.c);
       break;
     case Pass::data_gradient:
       if (request.has_norm != 0) return execute_with_gradient(handle, plan, request, o);

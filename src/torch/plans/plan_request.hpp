@@ -17,8 +17,8 @@ namespace kiln::torch {
 // its forward pass is `transposed`, its data gradient is `forward`, and its filter gradient is
 // `filter_gradient` with input and gradient exchanged.
 enum class Pass : std::int32_t {
-  forward,          // a: x, b: w, c: y; with bias, residual and activation if requested
-  transposed,       // a: x, b: w, c: y
+  forward,          // a: x, b: w, c: y; with bias, residual, activation and moments if requested
+  transposed,       // likewise
   data_gradient,    // a: dy, b: w, c: dx; with another gradient of x as residual if requested
   filter_gradient,  // a: x, b: dw, c: dy
   bias_gradient,    // a: dy, c: db

@@ -179,7 +179,12 @@ class Graphs(unittest.TestCase):
 
     def test_transposed_and_others(self):
         x, w, b = self.x, self.w, self.b
-        self.check(lambda x, w, b: F.relu(F.conv_transpose2d(x, w, b, 2, 1)), ["bias"], x, w, b)
+        self.check(lambda x, w, b: F.relu(F.conv_transpose2d(x, w, b, 2, 1)), ["bias, relu"], x, w, b)
+        up = lambda groups: lambda x, w, *p: F.conv_transpose2d(x, w, padding=1, groups=groups) + x
+        self.check(up(1), ["addition"], x, w)
+        norm = lambda groups: lambda x, w, *p: F.silu(F.batch_norm(F.conv_transpose2d(x, w, groups=groups), *p))
+        self.check(norm(1), ["norm, silu"], x, torch.randn(4, 3, 3, 3), *torch.rand(4, 3))
+        self.check(norm(2), [""], x, torch.randn(4, 3, 3, 3), *torch.rand(4, 6))
         plain = lambda x, w: torch.ops.aten.convolution(x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)
         self.assertEqual(graph_of(plain, x.to(torch.complex64), w.to(torch.complex64))[1], [])
         self.check(lambda x, w: F.relu(self.conv(x, w)), ["relu"], x.double(), w.double())

@@ -243,16 +243,10 @@ def convolution(
     transformed = _transforms.active()
     run = torch.ops.kiln.convolution_bias_activation
     is_complex = input.is_complex() or weight.is_complex()
-    if not transposed and not transformed and not is_complex:
+    if not transformed and not is_complex:
         return run(input, weight, bias, residual, *geometry, found.number, value)
-    if is_complex or transformed:
-        input, geometry = _sides.for_pytorch(input, geometry)
-    if is_complex:
-        y = _complex(input, weight, bias, *geometry)
-    elif transformed:
-        y = torch.convolution(input, weight, bias, *geometry)
-    else:  # the kernel of a transposed convolution cannot apply an epilogue
-        y = run(input, weight, bias, None, *geometry, 700, 0.0)
+    input, geometry = _sides.for_pytorch(input, geometry)
+    y = (_complex if is_complex else torch.convolution)(input, weight, bias, *geometry)
     if residual is not None:
         _activations.check_residual(residual, y)
         y = y + residual
@@ -265,7 +259,7 @@ _WORDS = """; padding
     space. All but "zeros" pad a copy of the input, except "replicate" before the first dimension alone, as causal
     networks repeat the first frame."""
 
-_DOC = """{kind} in {n} dimension{s}, with bias, residual and activation{where}.
+_DOC = """{kind} in {n} dimension{s}, with bias, residual and activation in the same kernel.
 
     ``activation(convolution(input, weight) + bias + residual)`` with the convolution of
     ``torch.nn.functional.{name}``, in eager mode and under torch.compile, with gradients of any order. Kiln
@@ -287,7 +281,6 @@ def _document(function: Any, spatial: int, transposed: bool) -> None:
         kind="Transposed convolution" if transposed else "Convolution",
         n=spatial,
         s="" if spatial == 1 else "s",
-        where="" if transposed else " in the same kernel",
         name=function.__name__,
         shape=shape,
         weight="(C, K / groups, ...)" if transposed else "(K, C / groups, ...)",

@@ -63,12 +63,13 @@ def _with_norm(chain: Chain) -> Optional[Chain]:
     """Only where that makes less of a filter than of a result to be read and written."""
     y, weight = value_of(chain.conv), value_of(chain.conv.args[1])  # type: ignore[arg-type]
     assert y is not None and weight is not None
-    if chain.conv.args[6] or hint_of(y.numel()) < hint_of(weight.numel()):
+    transposed, groups = chain.conv.args[6], chain.conv.args[8]
+    if (transposed and groups != 1) or hint_of(y.numel()) < hint_of(weight.numel()):
         return None
     for dtype in dict.fromkeys((y.dtype, torch.float32)):
         for pattern in norm_patterns(y.dtype, dtype, y.dim(), y.device.type):
             match = find(pattern, chain.conv)
-            if match is not None and _is_norm(match, weight.shape[0]):
+            if match is not None and _is_norm(match, y.shape[1]):
                 weights = match.others[2:] or (None, None)
                 norm = Norm(*match.others[:2], *weights, match.number or 0.0)  # type: ignore[arg-type]
                 return chain._replace(norm=norm, nodes=[*chain.nodes, *match.nodes])
@@ -82,7 +83,7 @@ def _is_norm(match: Match, channels: int) -> bool:
 
 def _with_addition(chain: Chain) -> Optional[Chain]:
     last, y = result_of(chain), value_of(chain.conv)
-    if last is None or chain.conv.args[6] or len(chain.nodes[-1].users) != 1 or len(last.users) != 1:
+    if last is None or len(chain.nodes[-1].users) != 1 or len(last.users) != 1:
         return None
     (node,) = last.users
     if node.target is not aten.add.Tensor or node.kwargs or not all(isinstance(a, fx.Node) for a in node.args):
@@ -96,8 +97,6 @@ def _with_addition(chain: Chain) -> Optional[Chain]:
 
 
 def _with_activation(chain: Chain) -> Optional[Chain]:
-    if chain.conv.args[6]:
-        return None
     y = value_of(chain.conv)
     for name, pattern in activation_patterns(y.dtype, y.device.type):  # type: ignore[union-attr]
         match = find(pattern, chain.nodes[-1])
@@ -120,7 +119,7 @@ def _is_calm(chain: Chain) -> bool:
 
 def chain_of(conv: fx.Node) -> Chain:
     """The longest chain of a convolution that one call computes: norm, addition and activation, each of which may be
-    missing. The kernel of a transposed convolution has only the bias."""
+    missing."""
     chain = longest = Chain(conv, None, None, ("identity", 0.0), [conv])
     for extend in (_with_norm, _with_addition, _with_activation):
         longer = extend(chain)

@@ -14,9 +14,11 @@ from ._nodes import Builder, value_of
 aten, prims = torch.ops.aten, torch.ops.prims
 
 
-def _folded(make: Builder, norm: Norm, weight: fx.Node, bias: Optional[fx.Node]) -> Tuple[fx.Node, fx.Node]:
+def _folded(make: Builder, norm: Norm, weight: fx.Node, bias: Optional[fx.Node],
+            transposed: bool) -> Tuple[fx.Node, fx.Node]:
     """Filter and bias of a convolution and a batch normalization together, computed in f32 or f64: w * s and
-    (b - mean) * s + shift with s = weight / sqrt(var + epsilon)."""
+    (b - mean) * s + shift with s = weight / sqrt(var + epsilon). A filter has its results' channels first or, if it is
+    that of a transposed convolution, second."""
     value = value_of(weight)
     assert value is not None
     wide = torch.promote_types(value.dtype, torch.float32)
@@ -31,7 +33,7 @@ def _folded(make: Builder, norm: Norm, weight: fx.Node, bias: Optional[fx.Node])
     shift = make.call(aten.mul.Tensor, shift, scale)
     if norm.bias is not None:
         shift = make.call(aten.add.Tensor, shift, convert(norm.bias, wide))
-    for _ in range(value.dim() - 1):
+    for _ in range(value.dim() - (2 if transposed else 1)):
         scale = make.call(aten.unsqueeze.default, scale, -1)
     filter_ = make.call(aten.mul.Tensor, convert(weight, wide), scale)
     return convert(filter_, value.dtype), convert(shift, value.dtype)
@@ -43,7 +45,7 @@ def _replace(graph: fx.Graph, chain: Chain) -> None:
     make = Builder(graph, last)
     x, weight, bias, *geometry = chain.conv.args
     if chain.norm is not None:
-        weight, bias = _folded(make, chain.norm, weight, bias)  # type: ignore[arg-type]
+        weight, bias = _folded(make, chain.norm, weight, bias, bool(geometry[3]))  # type: ignore[arg-type]
     name, coefficient = chain.activation
     call = make.call(
         torch.ops.kiln.convolution_bias_activation.default, x, weight, bias, chain.residual, *geometry,

@@ -101,12 +101,11 @@ def chain_of(conv: fx.Node, traced: fx.GraphModule) -> Chain:
     module = traced.get_submodule(str(conv.target))
     operand = operand_of(conv)
     assert operand is not None
-    transposed = kind_of(module)[1]  # type: ignore[index]
     chain = Chain(module, operand, None, None, "new", None, [conv])
     while chain.activation is None and len(chain.nodes[-1].users) == 1:
         last, (node,) = chain.nodes[-1], chain.nodes[-1].users
         nodes = [*chain.nodes, node]
-        addition = None if transposed or chain.residual is not None else addition_of(node, last, traced)
+        addition = None if chain.residual is not None else addition_of(node, last, traced)
         if len(chain.nodes) == 1 and operand_of(node) is last and _folds(node, module, traced):
             norm = traced.get_submodule(str(node.target))
             longer = chain._replace(norm=norm, activation=activation_inside(norm), nodes=nodes)

@@ -46,19 +46,20 @@ def _fits(x: torch.Tensor, residual: Any, weight: torch.Tensor, geometry: Dict[s
         return False
     if residual.device != x.device:
         return False
-    spatial = geometry["spatial"]
+    spatial, transposed = geometry["spatial"], geometry["transposed"]
     expand = lambda value: [value] * spatial if isinstance(value, int) else list(value)
-    if residual.shape[x.dim() - spatial - 1] != weight.shape[0] or tuple(residual.shape[: x.dim() - spatial - 1]) != tuple(
-        x.shape[: x.dim() - spatial - 1]
-    ):
+    before = x.dim() - spatial - 1  # dimensions before the channels: the batch, or none
+    channels = weight.shape[1] * geometry["groups"] if transposed else weight.shape[0]
+    if residual.shape[before] != channels or residual.shape[:before] != x.shape[:before]:
         return False
-    stride, dilation = expand(geometry["stride"]), expand(geometry["dilation"])
+    stride, dilation, more = (expand(geometry[name]) for name in ("stride", "dilation", "output_padding"))
     padding = geometry["padding"]
     for i in range(spatial):
         extent = dilation[i] * (weight.shape[2 + i] - 1)
         around = extent if padding == "same" else 0 if padding == "valid" else 2 * expand(padding)[i]
-        size = x.shape[x.dim() - spatial + i]
-        if residual.shape[x.dim() - spatial + i] != (size + around - extent - 1) // stride[i] + 1:
+        size, wanted = x.shape[before + 1 + i], residual.shape[before + 1 + i]
+        made = (size - 1) * stride[i] - around + extent + 1 + more[i]
+        if wanted != (made if transposed else (size + around - extent - 1) // stride[i] + 1):
             return False
     return True
 

@@ -55,7 +55,7 @@ def _convolution_before(norm: fx.Node, traced: fx.GraphModule) -> Optional[fx.No
     conv = traced.get_submodule(str(node.target))
     kind = kind_of(conv)
     base = base_of(traced.get_submodule(str(norm.target)))
-    fits = kind is not None and not kind[1] and base is not None and NORMS[base] in (kind[0], None)
+    fits = kind is not None and base is not None and NORMS[base] in (kind[0], None)
     return node if fits and not isinstance(conv.padding, str) and can_move([node, norm], traced) else None
 
 

@@ -15,7 +15,6 @@ import torch
 from torch import fx
 
 from .._fuse._chains import is_fusible, operand_of
-from .._fuse._kinds import kind_of
 from ._run import gather_moments, makes_statistics, run_measured, run_moments
 from ._writes import changes_later
 
@@ -38,8 +37,7 @@ def _is_measurable(node: fx.Node, traced: fx.GraphModule) -> bool:
     """Whether the node is a convolution whose kernel can make moments."""
     if not is_fusible(node, traced):
         return False
-    conv = traced.get_submodule(str(node.target))
-    return not kind_of(conv)[1] and not isinstance(conv.padding, str)  # type: ignore[index]
+    return not isinstance(traced.get_submodule(str(node.target)).padding, str)
 
 
 def _measure(node: fx.Node, traced: fx.GraphModule) -> Tuple[fx.Node, fx.Node, fx.Node]:

@@ -41,16 +41,17 @@ def _can_carry_moments(conv: Any, norm: Any, x: Tensor) -> bool:
 
 def _sizes(conv: Any, x: Tensor) -> Tuple[int, ...]:
     """The sizes of the convolution's result."""
-    space = (
-        (size + 2 * p - d * (k - 1) - 1) // s + 1
-        for size, k, s, p, d in zip(x.shape[2:], conv.kernel_size, conv.stride, conv.padding, conv.dilation)
-    )
+    space = []
+    numbers = (conv.kernel_size, conv.stride, conv.padding, conv.dilation, conv.output_padding)
+    for size, k, s, p, d, more in zip(x.shape[2:], *numbers):
+        reach = d * (k - 1) + 1 - 2 * p
+        space.append((size - 1) * s + reach + more if conv.transposed else (size - reach) // s + 1)
     return (x.shape[0], conv.out_channels, *space)
 
 
 def _geometry(conv: Any) -> Tuple[Any, ...]:
     """Stride, padding, dilation, transposed, output padding and groups; the module holds them expanded."""
-    return conv.stride, conv.padding, conv.dilation, False, conv.output_padding, conv.groups
+    return conv.stride, conv.padding, conv.dilation, conv.transposed, conv.output_padding, conv.groups
 
 
 def _is_computed_again() -> bool:
