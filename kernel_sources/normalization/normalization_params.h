@@ -30,6 +30,7 @@ struct NormalizationParams {
   // the blocks that share a channel.
   unsigned parts;
   void* partials;
+  long long rows;  // of stages (rows.cu): sets of rows, each of which `parts` blocks share
 };
 
-static_assert(sizeof(NormalizationParams) == 200, "host and device must agree");
+static_assert(sizeof(NormalizationParams) == 208, "host and device must agree");

@@ -11,6 +11,7 @@
 using P = STRIDES(P);  // of scale and bias
 using S = STRIDES(S);  // of mean and deviation, where JOIN is 0
 
+enum Stage { ALL_AT_ONCE, TOTALS_ALONE, RESULTS_ALONE };
 constexpr bool BY_CHANNEL = JOIN > 0;
 constexpr int GROUP = BY_CHANNEL ? JOIN : 1;
 constexpr bool READS_RESIDUAL = HAS_RESIDUAL && (!BACKWARD || ACTIVATION != Act::IDENTITY);
@@ -26,8 +27,8 @@ struct Row {
       const u32 chunk = number % CHUNKS;
       image = number / CHUNKS;
       first = static_cast<index_t>(chunk) * CHUNK;
-      present = thread_tx() < CHUNK && first + thread_tx() < KEPT;
-      kept = first + (present ? thread_tx() : 0);
+      present = thread_result() < CHUNK && first + thread_result() < KEPT;
+      kept = first + (present ? thread_result() : 0);
     } else {
       const u64 result = static_cast<u64>(number) * RESULTS + thread_result();
       const u64 n = DIVIDE(ROWS_DIV_KEPT, result);
@@ -38,7 +39,7 @@ struct Row {
     place = kept_place(kept);
   }
   // The row of a lane among the block's; BY_CHANNEL.
-  device_inline static int group_of(int lane) { return (thread_tx() * LANES + lane) / GROUP; }
+  device_inline static int group_of(int lane) { return (thread_result() * LANES + lane) / GROUP; }
   // Where the mean of a lane is.
   device_inline i64 statistic(int lane) const {
     if constexpr (BY_CHANNEL) return image * (KEPT * LANES / GROUP) + (kept * LANES + lane) / GROUP;
@@ -91,6 +92,42 @@ struct Numbers {
       }
     }
   }
+};
+
+// What a row's totals give: forward its mean and deviation; backward the means of h and of
+// h (x - mean) s^2.
+struct Outcome {
+  compute_t first, second;
+};
+device_inline Outcome outcome_of(const NormalizationParams& params, compute_t first,
+                                 compute_t second, compute_t shift, compute_t deviation) {
+  const compute_t share = static_cast<compute_t>(params.share);
+  if constexpr (BACKWARD) return {first * share, second * share * deviation * deviation};
+  // An infinity among the elements makes both NaN.
+  const compute_t mean = CENTERED ? (second != second ? second : shift + first) : compute_t(0);
+  const compute_t variance = math_fma(second, share, static_cast<compute_t>(params.epsilon));
+  return {mean, compute_t(1) / math_sqrt(variance)};
+}
+device_inline void store_statistics(const NormalizationParams& params, i64 at, Outcome row) {
+  if constexpr (CENTERED) static_cast<compute_t*>(params.mean)[at] = row.first;
+  static_cast<compute_t*>(params.deviation)[at] = row.second;
+}
+
+// What stages leave in the workspace: the totals of blocks, [slot][part][2], where a slot is a
+// lane's among all images', and two numbers a row: forward what its moments are around, backward
+// its outcome.
+struct Partials {
+  compute_t* base;
+  u64 slots;
+  u32 parts;
+  device_inline explicit Partials(const NormalizationParams& params)
+      : base(static_cast<compute_t*>(params.partials)),
+        slots(static_cast<u64>(params.images) * KEPT * LANES),
+        parts(params.parts) {}
+  device_inline compute_t* totals(u64 slot, u32 part) const {
+    return base + (slot * parts + part) * 2;
+  }
+  device_inline compute_t* row(u64 number) const { return base + (slots * parts + number) * 2; }
 };
 
 // Vectors of a row, in the order of a thread's walk.

@@ -40,7 +40,7 @@ std::size_t index_of(const Case& item, std::string_view name) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_statistic_type_and_layout) {
-  auto share = share_of_cases(4);
+  auto share = share_of_cases(8);
   for (const auto statistics : all_statistics)
     for (const bool backward : {false, true})
       for (const DataType type : all_types)
@@ -56,14 +56,14 @@ BOOST_AUTO_TEST_CASE(every_statistic_type_and_layout) {
             item.move_x(3, 2);
             item.reread_result();
             BOOST_TEST(item.fault() == "");
-            if (backward) BOOST_TEST(item.fault(true) == "");
+            BOOST_TEST(item.fault(true) == "");  // of two roads to dscale, or in stages
           }
 }
 
 // Rows that registers of a few threads hold, of a block, of a cluster, and those that are read
 // twice.
 BOOST_AUTO_TEST_CASE(rows_of_all_lengths) {
-  auto share = share_of_cases(3);
+  auto share = share_of_cases(6);
   for (const std::int64_t length : {1, 3, 96, 1000, 4096, 20000, 300008})
     for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF})
       for (const bool backward : {false, true}) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(rows_of_all_lengths) {
 // Channels last: blocks have whole groups, whatever vectors of channels they lie in; long ones are
 // shared by clusters.
 BOOST_AUTO_TEST_CASE(groups_of_any_size_with_channels_last) {
-  auto share = share_of_cases(3);
+  auto share = share_of_cases(6);
   for (const auto& [channels, groups, space] : {std::array<std::int64_t, 3>{320, 32, 9},
                                                 {64, 32, 30},
                                                 {60, 4, 70},
@@ -98,7 +98,9 @@ BOOST_AUTO_TEST_CASE(groups_of_any_size_with_channels_last) {
         const Tensor t = tensor_of(type, {2, channels, space, space}, KILN_TENSOR_NHWC);
         Case item(
             problem_of(backward, over(KILN_NORMALIZATION_GROUP, groups, KILN_ACTIVATION_SILU), t));
+        item.move_x(-3, 2);
         BOOST_TEST(item.fault() == "");
+        BOOST_TEST(item.fault(true) == "");
       }
 }
 
@@ -162,9 +164,11 @@ BOOST_AUTO_TEST_CASE(long_rows_have_the_same_bits_each_time) {
       const Tensor t = tensor_of(KILN_DATA_HALF, {2, 20, 60, 64}, layout);
       Case item(problem_of(backward, over(KILN_NORMALIZATION_GROUP, 2), t));
       item.move_x(-2, 0.5);
-      const Case::Run run = item.run(backward);
-      BOOST_TEST(item.fault_of(run) == "");
-      BOOST_TEST((item.run(backward).bytes == run.bytes));
+      for (const bool staged : {false, true}) {
+        const Case::Run run = item.run(staged);
+        BOOST_TEST(item.fault_of(run) == "");
+        BOOST_TEST((item.run(staged).bytes == run.bytes));
+      }
     }
 }
 
@@ -199,6 +203,28 @@ BOOST_AUTO_TEST_CASE(every_rank_and_any_strides) {
     for (const bool backward : {false, true})  // of nothing, the sums are 0
       BOOST_TEST(Case(problem_of(backward, spec, tensor_of(f32, {0, 4, 3}))).fault() == "");
   }
+}
+
+// In stages blocks share a row that no cluster holds: forward, and where the sums of channels are
+// wanted, of channels.
+BOOST_AUTO_TEST_CASE(rows_in_stages) {
+  auto share = share_of_cases(3);
+  for (const auto& [channels, groups] :
+       {std::array<std::int64_t, 2>{8, 1}, {24, 4}, {6, 6}, {12, 2}, {40, 2}})
+    for (const kilnTensorFormat_t layout : normalization_layouts)
+      for (const bool backward : {false, true})
+        for (const bool affine : {true, false}) {
+          if (!share.takes(channels, groups, layout, backward, affine)) continue;
+          NormalizationSpec spec = over(KILN_NORMALIZATION_GROUP, groups, KILN_ACTIVATION_SILU);
+          spec.affine = affine;
+          spec.centered = channels != 12;
+          const std::int64_t side = channels == 8 ? 130 : 66;
+          Case item(problem_of(backward, spec,
+                               tensor_of(KILN_DATA_HALF, {2, channels, side, side + 2}, layout)));
+          item.move_x(5, 1);
+          BOOST_TEST(item.fault_of(item.run(true)) == "");
+          BOOST_TEST(item.fault_of(item.run(true, true), true) == "");  // in place
+        }
 }
 
 BOOST_AUTO_TEST_CASE(results_in_place_of_x) {

@@ -1,6 +1,7 @@
 #include "engines/normalization/normalization_rows.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
@@ -11,7 +12,9 @@
 namespace kiln {
 namespace {
 
-enum RowsKernel { sums_in_clusters, sums_by_parts };
+enum RowsKernel { sums_in_clusters, sums_by_parts, in_stages };
+
+constexpr double launch_seconds = 2e-6;  // of each step after the first, on an H200
 
 // Bytes of the tensors of x's sizes: of all, or of those that are read.
 double bytes_of(const NormalizationRows& rows, bool read_alone) {
@@ -29,6 +32,58 @@ double seconds_of_rows(const NormalizationRows& rows) {
          rows.busy(std::max<std::int64_t>(rows.clusters() * rows.parts(), 1));
 }
 
+// What makes dscale and dbias, apart from the pass that makes dx.
+struct ChannelSums {
+  std::vector<Step> steps;
+  double seconds = 0;
+  std::size_t workspace = 0;
+  int kernel = sums_in_clusters;
+};
+std::vector<ChannelSums> channel_sums(const NormalizationPasses& passes, double bytes) {
+  const double read = memory_bound_seconds(bytes, passes.device);
+  const BlockLayout narrow = passes.layout(false), wide = passes.layout(true);
+  const int clustered = passes.parts(narrow, true), parts = passes.parts(wide, false);
+  std::vector<ChannelSums> out{{{passes.statistics(narrow, clustered, false)},
+                                read / passes.busy(narrow, clustered) + launch_seconds,
+                                0,
+                                sums_in_clusters}};
+  const std::size_t workspace = passes.workspace(wide, parts);
+  if (parts > 1 && workspace <= most_workspace)
+    out.push_back({{passes.statistics(wide, parts, true), passes.finish(wide, parts)},
+                   read / passes.busy(wide, parts) + 2 * launch_seconds,
+                   workspace,
+                   sums_by_parts});
+  for (ChannelSums& sums : out)
+    for (Step& step : sums.steps) step.kernel.engine = "normalization_rows";
+  return out;
+}
+
+// Rows in stages, if that has a benefit: not forward where registers hold a row, whose tensor is
+// read once then. The statistics of pixels are too many.
+std::optional<Candidate> staged(const NormalizationRows& whole) {
+  const NormalizationProblem& problem = whole.problem;
+  const bool backward = is_backward(problem.pass), sums = backward && problem.affine;
+  if (problem.over == NormalizationOver::pixel && problem.space() > 1) return std::nullopt;
+  if (problem.dims[0] == 0 || (!sums && whole.layout.held)) return std::nullopt;
+  const NormalizationRows rows(problem, whole.device, true);
+  if (rows.clusters() > limit32 / rows.parts()) return std::nullopt;
+  if (sums && !rows.sums_channels()) return std::nullopt;
+  const std::size_t workspace = rows.workspace();
+  if (workspace > most_workspace) return std::nullopt;
+  std::vector<Step> steps{rows.step(RowStages::totals)};
+  if (sums) steps.push_back(rows.finish(true));
+  steps.push_back(rows.finish(false));
+  steps.push_back(rows.step(RowStages::results));
+  Candidate out;
+  out.kernel = in_stages;
+  out.workspace = workspace;
+  out.seconds = memory_bound_seconds(bytes_of(rows, true) + bytes_of(rows, false), rows.device) /
+                    rows.busy(rows.clusters() * rows.parts()) +
+                static_cast<double>(steps.size() - 1) * launch_seconds;
+  out.made = Proposal{std::move(steps), workspace};
+  return out;
+}
+
 }  // namespace
 
 bool NormalizationRowsEngine::is_for(const Problem& problem) const {
@@ -41,40 +96,27 @@ std::variant<std::vector<Candidate>, Refusal> NormalizationRowsEngine::candidate
   const auto& problem = std::get<NormalizationProblem>(any);
   const NormalizationRows rows(problem, device);
   if (rows.clusters() > limit32 / rows.parts())
-    return Refusal{cat(problem.statistics() * problem.dims[0], " means need ", rows.clusters(),
+    return Refusal{cat(problem.statistics() * problem.dims[0], " rows need ", rows.clusters(),
                        " clusters of ", rows.parts(), " thread blocks; a launch has at most ",
                        limit32, " blocks")};
-  Candidate one;
-  one.kernel = sums_in_clusters;
-  one.seconds = seconds_of_rows(rows);
-  if (!is_backward(problem.pass) || !problem.affine) {
-    one.made = Proposal{rows.step()};
-    return std::vector<Candidate>{std::move(one)};
-  }
-  constexpr double launch_seconds = 2e-6;  // of each step after the first, on an H200
-  const NormalizationPasses passes(problem, device);
-  if (const Refusal refusal = passes.refusal()) return refusal;
-  const double sums = memory_bound_seconds(bytes_of(rows, true), device);
-  const BlockLayout narrow = passes.layout(false), wide = passes.layout(true);
-  const int clustered = passes.parts(narrow, true), parts = passes.parts(wide, false);
-  Candidate two = one;
-  const auto with_rows = [&](std::vector<Step> steps) {
-    for (Step& step : steps) step.kernel.engine = "normalization_rows";
-    if (problem.dims[0] > 0) steps.push_back(rows.step());  // the sums of nothing are 0
-    return steps;
+  std::vector<Candidate> candidates;
+  const auto add = [&](ChannelSums sums) {
+    if (problem.dims[0] > 0 || sums.steps.empty()) sums.steps.push_back(rows.step());
+    Candidate one;
+    one.kernel = sums.kernel;
+    one.seconds = seconds_of_rows(rows) + sums.seconds;
+    one.workspace = sums.workspace;
+    one.made = Proposal{std::move(sums.steps), sums.workspace};
+    candidates.push_back(std::move(one));
   };
-  one.made = Proposal{with_rows({passes.statistics(narrow, clustered, false)}), 0};
-  one.seconds += sums / passes.busy(narrow, clustered) + launch_seconds;
-  std::vector<Candidate> candidates{std::move(one)};
-  const std::size_t workspace = passes.workspace(wide, parts);
-  if (parts > 1 && workspace <= most_workspace) {
-    two.kernel = sums_by_parts;
-    two.workspace = workspace;
-    two.made = Proposal{
-        with_rows({passes.statistics(wide, parts, true), passes.finish(wide, parts)}), workspace};
-    two.seconds += sums / passes.busy(wide, parts) + 2 * launch_seconds;
-    candidates.push_back(std::move(two));
+  if (is_backward(problem.pass) && problem.affine) {
+    const NormalizationPasses passes(problem, device);
+    if (const Refusal refusal = passes.refusal()) return refusal;
+    for (ChannelSums& sums : channel_sums(passes, bytes_of(rows, true))) add(std::move(sums));
+  } else {
+    add({});
   }
+  if (std::optional<Candidate> more = staged(rows)) candidates.push_back(std::move(*more));
   return candidates;
 }
 

@@ -1,6 +1,6 @@
 // Normalizations by the statistics of rows: groups of an image's channels, or pixels. Takes every
 // problem. One pass makes a row's statistics and stores it; of gradients, another one sums up
-// dscale and dbias before.
+// dscale and dbias before. With workspace, the same in stages by as many blocks as fill the chip.
 #pragma once
 
 #include "engines/engine.hpp"

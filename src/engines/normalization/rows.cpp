@@ -1,6 +1,7 @@
 #include "engines/normalization/rows.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <string_view>
 
@@ -32,24 +33,33 @@ std::uint32_t in_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
 
 }  // namespace
 
-NormalizationRows::NormalizationRows(const NormalizationProblem& p, const DeviceDescription& d)
-    : problem(p), device(d), operands(operands_of(p)) {
+NormalizationRows::NormalizationRows(const NormalizationProblem& p, const DeviceDescription& d,
+                                     bool staged)
+    : problem(p), device(d), operands(operands_of(p)), staged_(staged) {
   for (const std::string_view name : x_like) tensors += find(operands, name) == nullptr ? 0 : 1;
   combining = combining_of(false);
   if (problem.over == NormalizationOver::group) {
-    // Channels last: a thread reads neighboring channels, be they of one row or not, where a block
-    // has whole rows.
     Combining channels = combining_of(true);
     const std::int64_t of_row = problem.dims[1] / problem.groups;
-    const std::int64_t unit = std::lcm<std::int64_t>(of_row, channels.vector) / channels.vector;
-    const bool wider = channels.vector > combining.vector || of_row * size_of(problem.type) < 128;
-    if (channels.kept.size() == 1 && !channels.inner_combined && unit <= 32 && wider) {
+    const std::int64_t unit = std::lcm<std::int64_t>(of_row, channels.lanes()) / channels.lanes();
+    const std::int64_t bytes = of_row * static_cast<std::int64_t>(size_of(problem.type));
+    // Channels last: a thread reads neighboring channels, be they of one row or not, where a block
+    // has whole rows. Channels first: where the sums of channels are wanted.
+    const bool sums_wanted = staged && is_backward(problem.pass) && problem.affine;
+    const bool wanted =
+        channels.inner_combined
+            ? sums_wanted && of_row <= 64
+            : unit <= 32 && (channels.vector > combining.vector || bytes < 128 || sums_wanted);
+    if (channels.kept.size() == 1 && wanted) {
       by_channel = true;
       join = of_row;
       combining = std::move(channels);
     }
   }
-  layout = by_channel ? channel_layout() : row_layout();
+  if (!by_channel)
+    layout = row_layout();
+  else
+    layout = combining.inner_combined ? planar_channel_layout() : channel_layout();
 }
 
 Combining NormalizationRows::combining_of(bool channels) const {
@@ -95,6 +105,11 @@ int NormalizationRows::held_vectors() const {
 
 // Where registers hold a row, in one block or in a cluster, it is read once.
 void NormalizationRows::hold(RowLayout& out) const {
+  // 64 bytes of one tensor are under way, or 32 of each of several.
+  const int bytes = combining.vector * static_cast<int>(size_of(problem.type));
+  const bool several = is_backward(problem.pass) || problem.residual;
+  out.unroll = std::clamp((several ? 32 : 64) / bytes, 1, 8);
+  if (staged_) return;
   const int most = held_vectors();
   const std::int64_t vectors = combining.combined_vectors();
   int cluster = power_at_least(ceil_div(vectors, std::int64_t{out.ty} * most));
@@ -111,12 +126,7 @@ void NormalizationRows::hold(RowLayout& out) const {
     out.cluster = cluster;
     out.unroll = static_cast<int>(
         std::max<std::int64_t>(ceil_div(vectors, std::int64_t{out.ty} * cluster), 1));
-    return;
   }
-  // 64 bytes of one tensor are under way, or 32 of each of several.
-  const int bytes = combining.vector * static_cast<int>(size_of(problem.type));
-  const bool several = is_backward(problem.pass) || problem.residual;
-  out.unroll = std::clamp((several ? 32 : 64) / bytes, 1, 8);
 }
 
 RowLayout NormalizationRows::row_layout() const {
@@ -158,8 +168,8 @@ RowLayout NormalizationRows::channel_layout() const {
       // The fewest units that make as many chunks: chunks of like sizes.
       const std::int64_t chunk = ceil_div(ceil_div(kept, unit), chunks) * unit;
       if (chunk * bytes < 64 && chunk < kept && best_share > 0) continue;
-      double most_busy = 0;
-      for (int parts = 1; parts <= device.largest_cluster; parts *= 2)
+      double most_busy = staged_ ? 1 : 0;
+      for (int parts = 1; !staged_ && parts <= device.largest_cluster; parts *= 2)
         most_busy = std::max(most_busy, busy(usual_images() * chunks * parts));
       const double used = static_cast<double>(kept) / static_cast<double>(chunks * tx);
       const double share = most_busy * std::min(1.0, used / 0.6);
@@ -173,6 +183,16 @@ RowLayout NormalizationRows::channel_layout() const {
   return best;
 }
 
+// A block has the channels of rows; the threads of a channel walk its plane.
+RowLayout NormalizationRows::planar_channel_layout() const {
+  RowLayout out;
+  out.groups = power_at_least(join);
+  out.ty = row_threads / out.groups;
+  out.chunk = out.groups / join * join;
+  hold(out);
+  return out;
+}
+
 std::int64_t NormalizationRows::clusters() const {
   if (by_channel) return ceil_div(combining.kept_vectors(), layout.chunk) * problem.dims[0];
   return ceil_div(combining.kept_vectors() * problem.dims[0], layout.results());
@@ -180,25 +200,38 @@ std::int64_t NormalizationRows::clusters() const {
 
 int NormalizationRows::parts() const {
   if (layout.held) return layout.cluster;
-  const std::int64_t vectors = combining.combined_vectors();
+  const std::int64_t turns =
+      std::max<std::int64_t>(combining.combined_vectors() / (layout.ty * layout.unroll), 1);
   int parts = 1;
-  for (int next = 2; next <= device.largest_cluster; next *= 2)
-    if (vectors >= std::int64_t{layout.ty} * next * layout.unroll &&
-        busy(clusters() * next) > 1.05 * busy(clusters() * parts))
-      parts = next;
+  if (staged_) {
+    const std::int64_t places = std::int64_t{device.multiprocessors} * blocks_a_multiprocessor;
+    parts = static_cast<int>(
+        std::clamp<std::int64_t>(places / std::max<std::int64_t>(clusters(), 1), 1, turns));
+  }
+  const std::int64_t most = std::min<std::int64_t>(
+      turns, staged_ ? std::int64_t{parts} * 4 : std::int64_t{device.largest_cluster});
+  for (int next = staged_ ? parts + 1 : 2; next <= most; staged_ ? ++next : next *= 2)
+    if (busy(clusters() * next) > 1.05 * busy(clusters() * parts)) parts = next;
   return parts;
 }
 
-Step NormalizationRows::step() const {
+std::size_t NormalizationRows::workspace() const {
+  const std::int64_t slots = problem.dims[0] * combining.kept_vectors() * combining.lanes();
+  return static_cast<std::size_t>((slots * parts() + problem.dims[0] * problem.statistics()) * 2) *
+         size_of(problem.parameter_type());
+}
+
+Step NormalizationRows::step_of(const char* entry, const BlockLayout& threads) const {
   Step out;
   KernelSpec& spec = out.kernel;
   spec.engine = "normalization_rows";
-  spec.file = "normalization/rows.cu";
-  spec.entry = "rows";
+  spec.file = cat("normalization/", entry, ".cu");
+  spec.entry = entry;
   spec.tile = cat(layout.tx, "x", layout.ty, "x", layout.groups, " threads, ", layout.unroll, " x ",
                   combining.vector, layout.held ? " elements each" : " elements a turn",
                   by_channel ? ", by channel" : "",
-                  layout.cluster > 1 ? cat(", clusters of ", layout.cluster) : "");
+                  layout.cluster > 1 ? cat(", clusters of ", layout.cluster) : "",
+                  staged_ ? ", in stages" : "");
   const auto add = [&](std::string constant, auto value) {
     spec.constants.push_back({std::move(constant), value, ""});
   };
@@ -220,7 +253,7 @@ Step NormalizationRows::step() const {
   add("MIN_BLOCKS", std::int64_t{blocks_a_multiprocessor});
   add("PART_THREADS", std::int64_t{layout.ty});
   add("LARGEST_CLUSTER", std::int64_t{device.largest_cluster});
-  add_combining_constants(spec.constants, combining, layout,
+  add_combining_constants(spec.constants, combining, threads,
                           device.largest_cluster * layout.unroll);
   add("ROWS_DIV_KEPT", make_wide_magic(static_cast<std::uint64_t>(combining.kept_vectors())));
   constexpr const char* prefixes[] = {"X", "RESIDUAL", "DY", "DRESIDUAL", "OUT"};
@@ -240,22 +273,15 @@ Step NormalizationRows::step() const {
     add(cat(prefix, "_LANE"), innermost.empty() ? 0 : innermost.back().strides[tensor]);
     ++tensor;
   }
-  const std::uint32_t totals =
-      static_cast<std::uint32_t>(layout.results() * combining.lanes() * 2) *
-      static_cast<std::uint32_t>(size_of(problem.parameter_type()));
-  spec.shared_memory = layout.combine_bytes(combining.lanes(), problem.parameter_type()) +
-                       2 * in_vectors(totals) +
-                       in_vectors(static_cast<std::uint32_t>(device.largest_cluster) * totals);
-  add("SHARED_BYTES", std::int64_t{spec.shared_memory});
-  // One kernel serves all batch sizes, and some of them need clusters.
-  spec.clustered = device.largest_cluster > 1 && (!layout.held || layout.cluster > 1);
+  out.launch.set_parameters(parameters());
+  set_normalization_operands(out.launch, operands);
+  if (staged_)
+    out.launch.patches.push_back(
+        {LaunchSpec::Hole::workspace, 0, offsetof(NormalizationParams, partials)});
+  return out;
+}
 
-  LaunchSpec& launch = out.launch;
-  launch.empty = problem.dims[0] == 0;
-  launch.shape.grid = {static_cast<std::uint32_t>(clusters() * parts()), 1, 1};
-  launch.shape.block = {static_cast<std::uint32_t>(layout.threads()), 1, 1};
-  launch.shape.cluster = static_cast<std::uint32_t>(parts());
-  launch.shape.shared_memory = spec.shared_memory;
+NormalizationParams NormalizationRows::parameters() const {
   NormalizationParams params{};
   params.epsilon = problem.epsilon;
   params.coef[0] = problem.activation.coefficient;
@@ -265,8 +291,46 @@ Step NormalizationRows::step() const {
   const std::int64_t sharing = std::int64_t{parts()} * layout.ty;
   params.steps = combining.combined_vectors() / sharing;
   params.rest = static_cast<unsigned>(combining.combined_vectors() % sharing);
-  launch.set_parameters(params);
-  set_normalization_operands(launch, operands);
+  params.parts = static_cast<unsigned>(parts());
+  params.rows = clusters();
+  return params;
+}
+
+Step NormalizationRows::step(RowStages stage) const {
+  Step out = step_of("rows", layout);
+  KernelSpec& spec = out.kernel;
+  const std::uint32_t totals =
+      static_cast<std::uint32_t>(layout.results() * combining.lanes() * 2) *
+      static_cast<std::uint32_t>(size_of(problem.parameter_type()));
+  spec.shared_memory = layout.combine_bytes(combining.lanes(), problem.parameter_type()) +
+                       2 * in_vectors(totals) +
+                       in_vectors(static_cast<std::uint32_t>(device.largest_cluster) * totals);
+  spec.constants.push_back({"SHARED_BYTES", std::int64_t{spec.shared_memory}, ""});
+  spec.constants.push_back({"STAGE", static_cast<std::int64_t>(stage), ""});
+  // One kernel serves all batch sizes, and some of them need clusters.
+  spec.clustered = !staged_ && device.largest_cluster > 1 && (!layout.held || layout.cluster > 1);
+
+  LaunchSpec& launch = out.launch;
+  launch.empty = problem.dims[0] == 0;
+  launch.shape.grid = {static_cast<std::uint32_t>(clusters() * parts()), 1, 1};
+  launch.shape.block = {static_cast<std::uint32_t>(layout.threads()), 1, 1};
+  if (!staged_) launch.shape.cluster = static_cast<std::uint32_t>(parts());
+  launch.shape.shared_memory = spec.shared_memory;
+  return out;
+}
+
+Step NormalizationRows::finish(bool of_channels) const {
+  BlockLayout threads;
+  threads.ty = 128;
+  Step out = step_of("rows_finish", threads);
+  out.kernel.constants.push_back({"OF_CHANNELS", of_channels, ""});
+  out.kernel.shared_memory =
+      static_cast<std::uint32_t>((threads.ty / 32 + 1) * size_of(problem.parameter_type()));
+  out.launch.shape.shared_memory = out.kernel.shared_memory;
+  const std::int64_t blocks =
+      of_channels ? problem.dims[1] : problem.dims[0] * problem.statistics();
+  out.launch.shape.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
+  out.launch.shape.block = {static_cast<std::uint32_t>(threads.threads()), 1, 1};
   return out;
 }
 

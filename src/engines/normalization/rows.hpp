@@ -7,6 +7,7 @@
 
 #include "codegen/kernel_spec.hpp"
 #include "engines/common/block_layout.hpp"
+#include "normalization/normalization_params.h"
 #include "problem/problem.hpp"
 
 namespace kiln {
@@ -18,6 +19,10 @@ struct RowLayout : BlockLayout {
   int cluster = 0;         // blocks that share rows; 0: not held, as many as the launch says
   std::int64_t chunk = 0;  // by channel: vectors of channels that a block has
 };
+
+// All at once, a cluster of blocks owns rows. In stages, which need workspace, as many blocks as
+// fill the chip share them: they leave totals, which a step joins, and then store the results.
+enum class RowStages { none, totals, results };
 
 struct NormalizationRows {
   const NormalizationProblem& problem;
@@ -31,18 +36,28 @@ struct NormalizationRows {
   Combining combining;
   RowLayout layout;
 
-  NormalizationRows(const NormalizationProblem& problem, const DeviceDescription& device);
+  NormalizationRows(const NormalizationProblem& problem, const DeviceDescription& device,
+                    bool staged = false);
 
   std::int64_t clusters() const;  // of blocks, over all rows
-  int parts() const;              // blocks of a cluster
+  int parts() const;              // blocks of a cluster, or that share rows in stages
   // The share of the chip's places that have one of `blocks` blocks, until all are done.
   double busy(std::int64_t blocks) const;
-  Step step() const;
+  Step step(RowStages stage = RowStages::none) const;
+  // In stages: joins the totals to those of rows, or, `of_channels`, to dscale and dbias.
+  Step finish(bool of_channels) const;
+  // Whether the totals of stages are those of channels, which give dscale and dbias too.
+  bool sums_channels() const { return by_channel; }
+  std::size_t workspace() const;  // bytes, in stages
 
  private:
+  bool staged_;
+  Step step_of(const char* entry, const BlockLayout& threads) const;
+  NormalizationParams parameters() const;
   Combining combining_of(bool by_channel) const;
   RowLayout row_layout() const;
   RowLayout channel_layout() const;
+  RowLayout planar_channel_layout() const;
   std::int64_t usual_images() const;
   int held_vectors() const;  // that a thread's registers hold
   void hold(RowLayout& layout) const;
