@@ -17,6 +17,7 @@
 #include "engines/conv/few_input_channels/few_input_channels.hpp"
 #include "engines/conv/few_input_channels/few_input_channels_nhwc_mma.hpp"
 #include "engines/conv/few_output_channels/few_output_channels.hpp"
+#include "engines/conv/few_rows/few_rows.hpp"
 #include "engines/conv/grouped/grouped_halo_nhwc_mma.hpp"
 #include "engines/conv/grouped/grouped_nhwc_mma.hpp"
 #include "engines/conv/grouped/wgrad_depthwise_nhwc_mma.hpp"
@@ -104,6 +105,8 @@ std::span<const Method* const> methods() {
                                       one<StandInDenseEngine>(),
                                       one<StandInGemmEngine>(),
                                       one<StandInDirectEngine>(),
+                                      one(few_rows_mma),
+                                      one(few_rows_fma),
                                       one(direct_gather),
                                       one(wgrad_depthwise_fma),
                                       one(wgrad_depthwise_nhwc_fma),

@@ -259,6 +259,9 @@ inline std::vector<Case> every_tile(DataType type, kilnTensorFormat_t layout,
       for (const char* engine : {"wgrad_nchw_mma", "wgrad_nchw_wgmma_swap"})
         add(make_convolution_wgrad(few.spec, few.x, few.y, few.w), engine);
     }
+    const ConvolutionOperands linear = operands("mb8ic4096ih1oc4096kh1");
+    for (const char* engine : {"few_rows_mma", "few_rows_fma"})
+      add(make_convolution(linear.spec, linear.x, linear.w, linear.y), engine);
     for (const char* line :
          {"mb8ic3ih128oc96kh11", "mb8ic5ih64oc64kh11ph5", "mb8ic3ih64oc64kh3ph1",
           "mb8ic3ih200oc64kh9ph4", "mb8ic8ih64oc64kh8", "mb8ic3ih224oc64kh7ph3sh2",

@@ -159,6 +159,34 @@ BOOST_AUTO_TEST_CASE(sizes) {
                                  .b_columns = b_columns}));
 }
 
+// Few rows by the weights of a layer, which have engines of their own.
+BOOST_AUTO_TEST_CASE(few_rows) {
+  auto share = share_of_cases(3);
+  for (const DataType type : {KILN_DATA_FLOAT, KILN_DATA_HALF, KILN_DATA_BFLOAT16}) {
+    const std::string engine = type == KILN_DATA_FLOAT ? "few_rows_fma" : "few_rows_mma";
+    const std::int64_t most = type == KILN_DATA_FLOAT ? 8 : 16;
+    for (const auto& [inner, columns] : {std::pair{8, 5}, {264, 40}, {1096, 33}})
+      for (std::int64_t rows = 1; rows <= most; ++rows) {
+        if (!share.takes(type, inner, rows)) continue;
+        const Product p{
+            .rows = rows, .inner = inner, .columns = columns, .type = type, .b_columns = true};
+        const Matrices m(p);
+        OperationCase item(problem_of(p, m, biased(m.d, KILN_ACTIVATION_SILU, &m.d)));
+        item.scalars = {.alpha = -0.5, .beta = 2};
+        item.fill_uniform(static_cast<unsigned>(rows));
+        BOOST_TEST(check(item, engine) == "");
+      }
+  }
+  // Rows and filters that are apart, and a result by columns.
+  Matrices apart({.rows = 7, .inner = 64, .columns = 20, .type = KILN_DATA_HALF});
+  apart.a.strides = {80, 1};
+  apart.b.strides = {1, 72};
+  apart.d.strides = {2, 15};
+  OperationCase item(make_matmul({}, apart.a, apart.b, apart.d));
+  item.fill_integers(3, 1);
+  BOOST_TEST(item.exact_fault(item.run_plan("few_rows_mma")) == "");
+}
+
 // Every number of rows runs the right kernel, and numbers that are near each other the same one.
 BOOST_AUTO_TEST_CASE(rows_share_kernels) {
   const auto engine_and_tile = [](std::int64_t rows) {

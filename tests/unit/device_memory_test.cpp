@@ -67,7 +67,7 @@ std::vector<Problem> problems(DataType type, kilnTensorFormat_t layout) {
        {"mb8ic128ih28oc128kh3ph1", "mb8ic128ih28oc128kh1", "mb8ic3ih128oc96kh11",
         "mb8ic3ih224oc64kh7ph3sh2", "g64mb8ic64ih28oc64kh3ph1", "g16mb8ic64ih28oc64kh3ph1",
         "mb8ic64ih56oc2kh3ph1", "mb8ic3ih64oc64kh16sh16", "g3mb8ic72ih28oc72kh3ph1sh2",
-        "g9mb8ic9ih28oc9kh3ph1"}) {
+        "g9mb8ic9ih28oc9kh3ph1", "mb8ic256ih1oc256kh1"}) {
     const ConvolutionOperands o =
         describe_convolution(parse_convolution_line(line), type, layout, KILN_CROSS_CORRELATION);
     out.emplace_back(make_convolution(o.spec, o.x, o.w, o.y));

@@ -29,6 +29,7 @@ const std::map<std::string, const char*> layers{
     {"image", "mb8ic3ih112oc64kh7ph3sh2"},    // reads an image
     {"patches", "mb8ic3ih224oc768kh16sh16"},  // windows that do not overlap
     {"to-image", "mb8ic64ih56oc3kh3ph1"},     // makes an image
+    {"few-rows", "mb8ic256ih1oc256kh1"},      // of a linear layer
     {"groups", "g16mb8ic64ih28oc64kh3ph1"},   // 4 channels each
     {"strided-groups", "g3mb8ic72ih28oc72kh3ph1sh2"},
     {"depthwise", "g64mb8ic64ih28oc64kh3ph1"},
@@ -98,6 +99,8 @@ const Row rows[] = {
     {"few_output_channels_wgmma", "dgrad", "nchw nhwc", tensor_core, "1x1 strided image patches"},
     {"few_output_channels_wgmma", "fwd", "nchw nhwc", tensor_core, "to-image"},
     {"few_output_channels_wgmma", "fwd dgrad", "nchw", tensor_core, "depthwise13"},
+    {"few_rows_mma", "fwd", "nchw nhwc", half, "few-rows"},
+    {"few_rows_fma", "fwd", "nchw nhwc", "tf32 f32 strict", "few-rows"},
     {"implicit_gemm_mma", "fwd dgrad", "nchw nhwc", tensor_core_64, "3x3 strided volume uneven"},
     {"implicit_gemm_mma", "fwd", "nchw nhwc", tensor_core_64, "image patches"},
     {"implicit_gemm_mma", "dgrad", "nchw nhwc", tensor_core_64, "1x1"},
@@ -209,6 +212,7 @@ BOOST_AUTO_TEST_CASE(results_of_f32) {
       {"implicit_gemm_mma", "fwd dgrad", "nchw nhwc", half, "3x3 strided uneven"},
       {"implicit_gemm_fma", "fwd dgrad", "nchw nhwc", half, "3x3 strided uneven groups"},
       {"patches_nhwc", "fwd dgrad", "nhwc", half, "patches"},
+      {"few_rows_mma", "fwd", "nchw nhwc", half, "few-rows"},
       {"direct", "fwd dgrad", "nchw nhwc", half, every_layer},
       {"wgrad_dense_nhwc_wgmma", "wgrad", "nhwc", half, dense},
       {"wgrad_dense_nchw_wgmma", "wgrad", "nchw", half, "1x1"},

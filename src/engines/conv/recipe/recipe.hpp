@@ -42,10 +42,12 @@ struct Recipe {
   const char* entry = nullptr;   // null: the name
   bool filter_gradient = false;  // else forward passes and data gradients
   bool several_groups = false;   // only convolutions of several groups
+  bool one_pixel = false;        // only of images of one pixel
   bool mixed_types = false;      // Engine::takes_mixed_types(), and so on
   bool moments = false;
   bool normalization_gradient = false;
   bool group_strides = false;
+  const char* only_by_name = "";  // why the choice does not take it
 
   Refusal (*refusal)(const Seen& seen);
   // The tiles that fit, laid on the problem at any batch size. A candidate's kernel is an index

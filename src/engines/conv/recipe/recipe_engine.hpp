@@ -26,12 +26,14 @@ class RecipeEngine final : public Engine {
     const auto* convolution = std::get_if<ConvolutionProblem>(&problem);
     return convolution != nullptr &&
            (convolution->pass == ConvolutionPass::wgrad) == recipe_.filter_gradient &&
-           (convolution->groups > 1 || !recipe_.several_groups);
+           (convolution->groups > 1 || !recipe_.several_groups) &&
+           (convolution->in_pixels() == 1 || !recipe_.one_pixel);
   }
   bool takes_mixed_types() const override { return recipe_.mixed_types; }
   bool makes_moments() const override { return recipe_.moments; }
   bool takes_gradient() const override { return recipe_.normalization_gradient; }
   bool takes_group_strides() const override { return recipe_.group_strides; }
+  std::string only_by_name(const Problem&) const override { return recipe_.only_by_name; }
 
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override {
