@@ -88,6 +88,28 @@ RelayoutRewrite::Result in_chunks(const RelayoutProblem& problem, const ChunkLay
   return result;
 }
 
+// In the chunks that are estimated best; `first` gets what the steps begin with. Refused if no
+// copies fit into the workspace.
+std::variant<RelayoutRewrite::Result, Refusal> in_best_chunks(
+    RelayoutProblem& problem, const RelayoutVariant& variant, const InnerChoice& inner,
+    const char* engine, bool with_steps, std::vector<RelayoutMove>* first = nullptr) {
+  auto divisions = divisions_of(problem, 0, variant.budget);
+  if (std::holds_alternative<Refusal>(divisions) && problem.cut_inside_planes())
+    divisions = divisions_of(problem, 0, variant.budget);
+  if (auto* refusal = std::get_if<Refusal>(&divisions)) return std::move(*refusal);
+  std::optional<RelayoutRewrite::Result> best;
+  ChunkDivision best_division;
+  for (const ChunkDivision& division : std::get<std::vector<ChunkDivision>>(divisions)) {
+    RelayoutRewrite::Result result =
+        in_chunks(problem, lay_copies(problem, 0, division), variant, inner, engine, false);
+    if (!best || result.seconds < best->seconds) best = std::move(result), best_division = division;
+  }
+  const ChunkLayout layout = lay_copies(problem, 0, best_division);
+  if (first != nullptr) *first = moves_of(problem, {}, chunk_of(layout, 0), true);
+  if (!with_steps) return std::move(*best);
+  return in_chunks(problem, layout, variant, inner, engine, true);
+}
+
 }  // namespace
 
 std::variant<std::vector<Candidate>, Refusal> RelayoutRewrite::candidates(
@@ -128,23 +150,28 @@ std::variant<RelayoutRewrite::Result, Refusal> RelayoutRewrite::sliced(
   constexpr int tried = 2;
   std::optional<Result> best;
   RelayoutSlices best_slices;
-  int fit = 0;
+  Images best_images = Images::all;
   // Of the tensor that takes more of the workspace.
   const bool of_x = !variant.copy_dy || problem.in_channels * problem.in_pixels() >=
                                             problem.out_channels * problem.out_pixels();
-  for (const RelayoutSlices& slices : slices_of(problem, of_x)) {
-    if (fit == tried) break;
-    auto result = in_slices(problem, inner, variant, slices, Extent::estimate);
-    if (!result) continue;
-    ++fit;
-    if (!best || result->seconds < best->seconds) best = std::move(result), best_slices = slices;
+  for (const Images images : {Images::all, Images::in_chunks}) {
+    if (best) break;
+    best_images = images;
+    int fit = 0;
+    for (const RelayoutSlices& slices : slices_of(problem, of_x)) {
+      if (fit == tried) break;
+      auto result = in_slices(problem, inner, variant, slices, images, Extent::estimate);
+      if (!result) continue;
+      ++fit;
+      if (!best || result->seconds < best->seconds) best = std::move(result), best_slices = slices;
+    }
   }
   if (!best)
     return Refusal{
         "no equal slices of the channels, of multiples of 16 bytes, have copies that fit into the "
         "workspace"};
   if (extent == Extent::estimate) return std::move(*best);
-  return std::move(*in_slices(problem, inner, variant, best_slices, Extent::steps));
+  return std::move(*in_slices(problem, inner, variant, best_slices, best_images, Extent::steps));
 }
 
 Proposal RelayoutRewrite::make(const ConvolutionProblem& problem, const InnerChoice& inner,
@@ -172,11 +199,20 @@ std::variant<RelayoutProblem, Refusal> ChannelsLastCopies::relayout(
 
 std::optional<RelayoutRewrite::Result> ChannelsLastCopies::in_slices(
     const ConvolutionProblem& problem, const InnerChoice& inner, const RelayoutVariant& variant,
-    const RelayoutSlices& slices, Extent extent) const {
+    const RelayoutSlices& slices, Images images, Extent extent) const {
   auto answer = this->relayout(slice_of(problem, slices), inner, variant);
   if (std::holds_alternative<Refusal>(answer)) return std::nullopt;
   auto& relayout = std::get<RelayoutProblem>(answer);
   relayout.slice = describe(problem, slices);
+  if (images == Images::in_chunks) {  // the input is copied anew for every slice
+    std::vector<RelayoutMove> first;
+    auto chunks = in_best_chunks(relayout, variant, inner, name(), extent == Extent::steps, &first);
+    if (std::holds_alternative<Refusal>(chunks)) return std::nullopt;
+    Result& result = std::get<Result>(chunks);
+    repeat_slices(result.proposal, result.seconds, problem, slices, {first, first, name()},
+                  inner.device());
+    return std::move(result);
+  }
   const ChunkLayout layout = lay_copies(relayout, 0, {.chunks = 1});
   if (layout.workspace > variant.budget) return std::nullopt;
   Result result = in_chunks(relayout, layout, variant, inner, name(), extent == Extent::steps);
@@ -196,24 +232,11 @@ std::variant<RelayoutRewrite::Result, Refusal> ChannelsLastCopies::estimate_or_b
   auto answer = this->relayout(problem, inner, variant);
   if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
   auto& relayout = std::get<RelayoutProblem>(answer);
-  auto divisions = divisions_of(relayout, 0, variant.budget);
-  if (variant.slices) {
-    const auto* const chunks = std::get_if<std::vector<ChunkDivision>>(&divisions);
-    if (chunks == nullptr) return sliced(problem, inner, variant, extent);
-    return Refusal{"the copies of an image, or of a part of one, fit into the workspace"};
-  }
-  if (std::holds_alternative<Refusal>(divisions) && relayout.cut_inside_planes())
-    divisions = divisions_of(relayout, 0, variant.budget);
-  if (const auto* refusal = std::get_if<Refusal>(&divisions)) return *refusal;
-  std::optional<Result> best;
-  ChunkDivision best_division;
-  for (const ChunkDivision& division : std::get<std::vector<ChunkDivision>>(divisions)) {
-    Result result =
-        in_chunks(relayout, lay_copies(relayout, 0, division), variant, inner, name(), false);
-    if (!best || result.seconds < best->seconds) best = std::move(result), best_division = division;
-  }
-  if (extent == Extent::estimate) return std::move(*best);
-  return in_chunks(relayout, lay_copies(relayout, 0, best_division), variant, inner, name(), true);
+  if (!variant.slices)
+    return in_best_chunks(relayout, variant, inner, name(), extent == Extent::steps);
+  if (std::holds_alternative<Refusal>(divisions_of(relayout, 0, variant.budget)))
+    return sliced(problem, inner, variant, extent);
+  return Refusal{"the copies of an image, or of a part of one, fit into the workspace"};
 }
 
 }  // namespace kiln

@@ -60,10 +60,13 @@ class RelayoutRewrite : public Rewrite {
                                                           const InnerChoice& inner,
                                                           const RelayoutVariant& variant,
                                                           Extent extent) const = 0;
+  // What a slice of the channels computes at once: all images, or chunks of them as a convolution
+  // without slices would.
+  enum class Images { all, in_chunks };
   // With slices of the channels. None if a slice is refused, if its copies do not fit into the
-  // workspace, or if the rewrite makes no slices.
+  // workspace, or if the rewrite makes no such slices.
   virtual std::optional<Result> in_slices(const ConvolutionProblem&, const InnerChoice&,
-                                          const RelayoutVariant&, const RelayoutSlices&,
+                                          const RelayoutVariant&, const RelayoutSlices&, Images,
                                           Extent) const {
     return std::nullopt;
   }
@@ -92,7 +95,7 @@ class ChannelsLastCopies : public RelayoutRewrite {
  private:
   std::optional<Result> in_slices(const ConvolutionProblem& problem, const InnerChoice& inner,
                                   const RelayoutVariant& variant, const RelayoutSlices& slices,
-                                  Extent extent) const override;
+                                  Images images, Extent extent) const override;
 };
 
 // Filter gradients. The sums of several chunks are added up in f32. Where the copies of all images
@@ -115,7 +118,7 @@ class WgradChannelsLastCopies : public RelayoutRewrite {
  private:
   std::optional<Result> in_slices(const ConvolutionProblem& problem, const InnerChoice& inner,
                                   const RelayoutVariant& variant, const RelayoutSlices& slices,
-                                  Extent extent) const override;
+                                  Images images, Extent extent) const override;
 };
 
 }  // namespace kiln

@@ -226,12 +226,12 @@ std::string relayout_tile(const RelayoutProblem& problem, const ChunkLayout& lay
   std::string names;
   for (std::size_t i = 0; i < copied.size(); ++i)
     names += cat(i == 0 ? "" : i + 1 == copied.size() ? " and " : ", ", copied[i]);
-  return cat(problem.padded ? "padded " : "", names,
-             problem.slice.empty() ? "" : cat(", ", problem.slice, " at a time,"),
-             layout.division.part == 0
-                 ? ""
-                 : cat(", ", rows_text(layout.division.part),
-                       problem.cut.even ? " of all planes" : "", " at a time,"),
+  std::string cuts;
+  if (!problem.slice.empty()) cuts += cat(", ", problem.slice, " at a time");
+  if (layout.division.part > 0)
+    cuts += cat(", ", rows_text(layout.division.part), problem.cut.even ? " of all planes" : "",
+                " at a time");
+  return cat(problem.padded ? "padded " : "", names, cuts, cuts.empty() ? "" : ",",
              budget == most_workspace ? "" : cat(" in ", budget >> 20, " MiB"), " for ",
              describe(name_of(inner.first().kernel, inner.first().launch)));
 }

@@ -264,7 +264,8 @@ std::variant<RelayoutProblem, Refusal> WgradChannelsLastCopies::relayout(
 
 std::optional<RelayoutRewrite::Result> WgradChannelsLastCopies::in_slices(
     const ConvolutionProblem& problem, const InnerChoice& inner, const RelayoutVariant& variant,
-    const RelayoutSlices& slices, Extent extent) const {
+    const RelayoutSlices& slices, Images images, Extent extent) const {
+  if (images != Images::all) return std::nullopt;
   const ConvolutionProblem slice = slice_of(problem, slices);
   auto answer = this->relayout(slice, inner, variant);
   if (std::holds_alternative<Refusal>(answer)) return std::nullopt;

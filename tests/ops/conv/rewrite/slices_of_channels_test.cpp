@@ -3,6 +3,7 @@
 // chunks.
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "ops/conv/rewrite/rewrite_case.hpp"
 
@@ -116,6 +117,41 @@ BOOST_AUTO_TEST_CASE(results_of_gathers) {
     BOOST_TEST(
         tiles.find(pass == fprop ? " channels of y " : " channels of dx ") != std::string::npos,
         text_of(item.problem) << ": " << tiles);
+  }
+}
+
+// Where neither the filter's copy nor that of all images fits: slices, each in parts of images,
+// rows of all planes among them.
+BOOST_AUTO_TEST_CASE(slices_in_chunks) {
+  if (!has_warpgroups()) return;
+  constexpr ConvolutionPass fprop = ConvolutionPass::fprop, dgrad = ConvolutionPass::dgrad;
+  const struct {
+    Case layer;
+    ConvolutionPass pass;
+    const char* part;
+  } all[] = {
+      {{"mb2ic24ih19iw7oc64kh3ph1", f16}, fprop, " at a time, "},
+      {{"mb1ic64ih19iw7oc24kh3ph1", bf16}, dgrad, " at a time, "},
+      {{"mb1ic64ih64iw7oc32kh3sh2ph1", f16}, dgrad, " at a time, "},
+      {{"mb2ic16id3ih20iw7oc48kd3kh3kw3pd1ph1pw1", tf32}, fprop, " of all planes at a time, "},
+      {{"mb1ic48id3ih20iw7oc16od3oh20ow7kd3kh3kw3pd2ph1pw1", tf32},
+       dgrad,
+       " of all planes at a time, "},
+  };
+  std::size_t turn = 0;
+  for (const auto& [layer, pass, part] : all) {
+    OperationCase item = integers_of(problem_in(layer.line, layer.arithmetic, layer.layout, pass));
+    if (turn++ % 2 == 1) {
+      item.scalars = {.alpha = -2, .beta = 3};
+      item.fill_integers(7, 2);
+    }
+    const std::string tiles = check_slices(item, stored);
+    bool found = false;
+    std::istringstream lines(tiles);
+    for (std::string line; std::getline(lines, line);)
+      if (const std::size_t row = line.find(" row"); row != std::string::npos)
+        found = found || (line.find(" channels of ") < row && line.find(part, row) != line.npos);
+    BOOST_TEST(found, text_of(item.problem) << ": " << tiles);
   }
 }
 
