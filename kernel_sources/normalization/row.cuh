@@ -16,6 +16,9 @@ constexpr bool BY_CHANNEL = JOIN > 0;
 constexpr int GROUP = BY_CHANNEL ? JOIN : 1;
 constexpr bool READS_RESIDUAL = HAS_RESIDUAL && (!BACKWARD || ACTIVATION != Act::IDENTITY);
 
+// Bytes of shared memory, in multiples of 16.
+device_inline constexpr u32 in_words(u32 bytes) { return (bytes + 15) / 16 * 16; }
+
 struct Row {
   i64 image;
   index_t kept;
@@ -130,6 +133,12 @@ struct Partials {
   device_inline compute_t* row(u64 number) const { return base + (slots * parts + number) * 2; }
 };
 
+// What is summed up of a thread's channels over all rows while results are stored: nothing, unless
+// rows_gradient.cu asks.
+struct NoColumns {
+  device_inline void add(int, int, compute_t, compute_t) {}
+};
+
 // Vectors of a row, in the order of a thread's walk.
 template <int COUNT>
 struct Vectors {
@@ -230,10 +239,11 @@ struct Part {
   }
 
   // Stores y of the vectors, or dx and dresidual. Backward: `means` are those of h, and of
-  // h (x - mean) s^2.
-  template <int COUNT, bool WHOLE>
+  // h (x - mean) s^2; `columns` takes g and g (x - mean) s of each element.
+  template <int COUNT, bool WHOLE, class Columns>
   device_inline void store(const Vectors<COUNT>& from, index_t at, index_t step,
-                           const Statistics& statistics, const Totals& means, i64 left) const {
+                           const Statistics& statistics, const Totals& means, i64 left,
+                           Columns& columns) const {
     const compute_t alpha = static_cast<compute_t>(params.alpha);
     const compute_t beta = static_cast<compute_t>(params.beta);
 #pragma unroll
@@ -252,6 +262,7 @@ struct Part {
           const compute_t g =
               gradient(to_compute(from.dy[u].element[i]), value, i, of, statistics, added);
           gradients[i] = g;
+          columns.add(u, i, g, (value - statistics.mean[lane]) * statistics.deviation[lane]);
           compute_t inner = HAS_SCALE ? g * of.scale[P_LANE == 0 ? 0 : i] : g;
           if constexpr (CENTERED) inner -= means.first[lane];
           inner = math_fma(statistics.mean[lane] - value, means.second[lane], inner);

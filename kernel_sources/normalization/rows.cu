@@ -16,7 +16,6 @@
 
 constexpr int SLOTS = RESULTS * LANES;
 constexpr int TOTALS = SLOTS * 2;
-device_inline constexpr u32 in_words(u32 bytes) { return (bytes + 15) / 16 * 16; }
 constexpr u32 OWN_OFFSET = COMBINE_BYTES;
 constexpr u32 ALL_OFFSET = OWN_OFFSET + in_words(TOTALS * sizeof(compute_t));
 constexpr u32 ROWS_OFFSET = ALL_OFFSET + in_words(LARGEST_CLUSTER * TOTALS * sizeof(compute_t));
@@ -112,8 +111,9 @@ device_inline void add_all(RowSums& sums, Vectors<UNROLL>& vectors, const Part& 
 device_inline void store_all(Vectors<UNROLL>& vectors, const Part& part, index_t first,
                              index_t step, i64 steps, const Statistics& statistics,
                              const Totals& means) {
+  NoColumns none;
   if constexpr (HELD) {
-    if (steps > 0) part.store<UNROLL, false>(vectors, first, step, statistics, means, steps);
+    if (steps > 0) part.store<UNROLL, false>(vectors, first, step, statistics, means, steps, none);
     return;
   }
   index_t at = first + static_cast<index_t>(steps) * step;
@@ -122,11 +122,11 @@ device_inline void store_all(Vectors<UNROLL>& vectors, const Part& part, index_t
   for (; left >= UNROLL; left -= UNROLL) {
     at -= UNROLL * step;
     part.load<UNROLL, true>(vectors, at, step, left);
-    part.store<UNROLL, true>(vectors, at, step, statistics, means, left);
+    part.store<UNROLL, true>(vectors, at, step, statistics, means, left, none);
   }
   if (left > 0) {
     part.load<UNROLL, false>(vectors, first, step, left);
-    part.store<UNROLL, false>(vectors, first, step, statistics, means, left);
+    part.store<UNROLL, false>(vectors, first, step, statistics, means, left, none);
   }
 }
 

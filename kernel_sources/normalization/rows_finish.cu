@@ -28,15 +28,17 @@ KILN_KERNEL(rows_finish, THREADS, 1, NormalizationParams, params) {
   const compute_t* const deviations = static_cast<const compute_t*>(params.deviation);
   const u64 number = block_x();
   if constexpr (OF_CHANNELS) {
-    const u64 images = static_cast<u64>(params.images);
+    // In stages a channel has a slot in each image; after rows_gradient.cu, one slot.
+    const u64 count = WEIGHED ? static_cast<u64>(params.images) : 1;
     const compute_t dscale =
-        joined(number, CHANNELS_OF_IMAGE, images, params.parts, [&](u64 slot, u32 part) {
-          return partials.totals(slot, part)[1] * deviations[slot / GROUP];
+        joined(number, CHANNELS_OF_IMAGE, count, params.parts, [&](u64 slot, u32 part) {
+          const compute_t product = partials.totals(slot, part)[1];
+          return WEIGHED ? product * deviations[slot / GROUP] : product;
         });
     if (thread_x() == 0) static_cast<compute_t*>(params.dscale)[number] = dscale;
     if constexpr (HAS_BIAS) {
       const compute_t dbias =
-          joined(number, CHANNELS_OF_IMAGE, images, params.parts,
+          joined(number, CHANNELS_OF_IMAGE, count, params.parts,
                  [&](u64 slot, u32 part) { return partials.totals(slot, part)[0]; });
       if (thread_x() == 0) static_cast<compute_t*>(params.dbias)[number] = dbias;
     }

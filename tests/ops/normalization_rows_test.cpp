@@ -70,7 +70,9 @@ BOOST_AUTO_TEST_CASE(rows_of_all_lengths) {
         if (!share.takes(length, type, backward)) continue;
         const std::int64_t rows = length < 5000 ? 37 : 3;
         NormalizationSpec spec = over(KILN_NORMALIZATION_PIXEL);
-        BOOST_TEST(Case(problem_of(backward, spec, tensor_of(type, {rows, length}))).fault() == "");
+        const Case item(problem_of(backward, spec, tensor_of(type, {rows, length})));
+        BOOST_TEST(item.fault() == "");
+        if (backward) BOOST_TEST(item.fault(true) == "");  // dscale and dbias beside dx
         spec = over(KILN_NORMALIZATION_GROUP, 1);
         spec.affine = false;
         if (length < 5000) continue;
@@ -225,6 +227,25 @@ BOOST_AUTO_TEST_CASE(rows_in_stages) {
           BOOST_TEST(item.fault_of(item.run(true)) == "");
           BOOST_TEST(item.fault_of(item.run(true, true), true) == "");  // in place
         }
+}
+
+// Blocks take pixels in turn, the last ones fewer.
+BOOST_AUTO_TEST_CASE(sums_of_channels_beside_dx) {
+  auto share = share_of_cases(3);
+  for (const std::int64_t channels : {1, 5, 24, 96, 200})
+    for (const kilnTensorFormat_t layout : normalization_layouts)
+      for (const DataType type : all_types) {
+        if (!share.takes(channels, layout, type)) continue;
+        NormalizationSpec spec = over(KILN_NORMALIZATION_PIXEL, 0, KILN_ACTIVATION_GELU_TANH);
+        spec.bias = spec.centered = channels != 24;
+        Case item(
+            problem_of(true, spec, tensor_of(type, {3, channels, 22, 24}, layout), channels == 96));
+        item.move_x(2, 1);
+        const Case::Run run = item.run(true);
+        BOOST_TEST(item.fault_of(run) == "");
+        BOOST_TEST((item.run(true).bytes == run.bytes));
+        BOOST_TEST(item.fault_of(item.run(true, true), true) == "");  // in place
+      }
 }
 
 BOOST_AUTO_TEST_CASE(results_in_place_of_x) {

@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-enum RowsKernel { sums_in_clusters, sums_by_parts, in_stages };
+enum RowsKernel { sums_in_clusters, sums_by_parts, in_stages, with_columns };
 
 constexpr double launch_seconds = 2e-6;  // of each step after the first, on an H200
 
@@ -65,15 +65,15 @@ std::optional<Candidate> staged(const NormalizationRows& whole) {
   const bool backward = is_backward(problem.pass), sums = backward && problem.affine;
   if (problem.over == NormalizationOver::pixel && problem.space() > 1) return std::nullopt;
   if (problem.dims[0] == 0 || (!sums && whole.layout.held)) return std::nullopt;
-  const NormalizationRows rows(problem, whole.device, true);
+  const NormalizationRows rows(problem, whole.device, RowRoad::stages);
   if (rows.clusters() > limit32 / rows.parts()) return std::nullopt;
   if (sums && !rows.sums_channels()) return std::nullopt;
   const std::size_t workspace = rows.workspace();
   if (workspace > most_workspace) return std::nullopt;
-  std::vector<Step> steps{rows.step(RowStages::totals)};
+  std::vector<Step> steps{rows.step(RowStage::totals)};
   if (sums) steps.push_back(rows.finish(true));
   steps.push_back(rows.finish(false));
-  steps.push_back(rows.step(RowStages::results));
+  steps.push_back(rows.step(RowStage::results));
   Candidate out;
   out.kernel = in_stages;
   out.workspace = workspace;
@@ -81,6 +81,24 @@ std::optional<Candidate> staged(const NormalizationRows& whole) {
                     rows.busy(rows.clusters() * rows.parts()) +
                 static_cast<double>(steps.size() - 1) * launch_seconds;
   out.made = Proposal{std::move(steps), workspace};
+  return out;
+}
+
+// The gradient of pixels that one block's registers hold: x and dy are read once.
+std::optional<Candidate> with_sums_of_channels(const NormalizationRows& whole) {
+  const NormalizationProblem& problem = whole.problem;
+  if (problem.over != NormalizationOver::pixel || !is_backward(problem.pass) || !problem.affine ||
+      problem.dims[0] == 0)
+    return std::nullopt;
+  const NormalizationRows rows(problem, whole.device, RowRoad::columns);
+  const std::size_t workspace = rows.workspace();
+  if (!rows.layout.held || workspace > most_workspace) return std::nullopt;
+  Candidate out;
+  out.kernel = with_columns;
+  out.workspace = workspace;
+  out.seconds = memory_bound_seconds(bytes_of(rows, false), rows.device) / rows.busy(rows.parts()) +
+                launch_seconds;
+  out.made = Proposal{{rows.gradient(), rows.finish(true)}, workspace};
   return out;
 }
 
@@ -116,7 +134,8 @@ std::variant<std::vector<Candidate>, Refusal> NormalizationRowsEngine::candidate
   } else {
     add({});
   }
-  if (std::optional<Candidate> more = staged(rows)) candidates.push_back(std::move(*more));
+  for (std::optional<Candidate> more : {staged(rows), with_sums_of_channels(rows)})
+    if (more) candidates.push_back(std::move(*more));
   return candidates;
 }
 

@@ -34,8 +34,8 @@ std::uint32_t in_vectors(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
 }  // namespace
 
 NormalizationRows::NormalizationRows(const NormalizationProblem& p, const DeviceDescription& d,
-                                     bool staged)
-    : problem(p), device(d), operands(operands_of(p)), staged_(staged) {
+                                     RowRoad road)
+    : problem(p), device(d), operands(operands_of(p)), road_(road) {
   for (const std::string_view name : x_like) tensors += find(operands, name) == nullptr ? 0 : 1;
   combining = combining_of(false);
   if (problem.over == NormalizationOver::group) {
@@ -45,7 +45,7 @@ NormalizationRows::NormalizationRows(const NormalizationProblem& p, const Device
     const std::int64_t bytes = of_row * static_cast<std::int64_t>(size_of(problem.type));
     // Channels last: a thread reads neighboring channels, be they of one row or not, where a block
     // has whole rows. Channels first: where the sums of channels are wanted.
-    const bool sums_wanted = staged && is_backward(problem.pass) && problem.affine;
+    const bool sums_wanted = staged() && is_backward(problem.pass) && problem.affine;
     const bool wanted =
         channels.inner_combined
             ? sums_wanted && of_row <= 64
@@ -100,6 +100,13 @@ Combining NormalizationRows::combining_of(bool channels) const {
 std::int64_t NormalizationRows::usual_images() const { return problem.space() > 1 ? 2 : 4096; }
 
 int NormalizationRows::held_vectors() const {
+  // Beside the elements there are their channels' sums, fewer where a vector is of one channel.
+  if (road_ == RowRoad::columns) {
+    constexpr int bytes = 64;  // of a tensor
+    const int elements = (combining.inner_combined ? 16 : 32) / (problem.residual ? 2 : 1);
+    return std::max(
+        std::min(elements, bytes / static_cast<int>(size_of(problem.type))) / combining.vector, 1);
+  }
   return std::max((is_backward(problem.pass) ? 16 : 32) / combining.vector, 2);
 }
 
@@ -109,16 +116,17 @@ void NormalizationRows::hold(RowLayout& out) const {
   const int bytes = combining.vector * static_cast<int>(size_of(problem.type));
   const bool several = is_backward(problem.pass) || problem.residual;
   out.unroll = std::clamp((several ? 32 : 64) / bytes, 1, 8);
-  if (staged_) return;
+  if (staged()) return;
   const int most = held_vectors();
   const std::int64_t vectors = combining.combined_vectors();
   int cluster = power_at_least(ceil_div(vectors, std::int64_t{out.ty} * most));
-  if (cluster <= device.largest_cluster) {
+  const bool one_block = road_ == RowRoad::columns;
+  if (cluster <= (one_block ? 1 : device.largest_cluster)) {
     // Rows that are few take more blocks each.
     const std::int64_t blocks =
         usual_images() *
         ceil_div(combining.kept_vectors(), out.chunk > 0 ? out.chunk : out.results());
-    while (cluster < device.largest_cluster &&
+    while (!one_block && cluster < device.largest_cluster &&
            blocks * cluster < std::int64_t{device.multiprocessors} * blocks_a_multiprocessor &&
            vectors >= std::int64_t{out.ty} * cluster * 4)
       cluster *= 2;
@@ -168,8 +176,8 @@ RowLayout NormalizationRows::channel_layout() const {
       // The fewest units that make as many chunks: chunks of like sizes.
       const std::int64_t chunk = ceil_div(ceil_div(kept, unit), chunks) * unit;
       if (chunk * bytes < 64 && chunk < kept && best_share > 0) continue;
-      double most_busy = staged_ ? 1 : 0;
-      for (int parts = 1; !staged_ && parts <= device.largest_cluster; parts *= 2)
+      double most_busy = staged() ? 1 : 0;
+      for (int parts = 1; !staged() && parts <= device.largest_cluster; parts *= 2)
         most_busy = std::max(most_busy, busy(usual_images() * chunks * parts));
       const double used = static_cast<double>(kept) / static_cast<double>(chunks * tx);
       const double share = most_busy * std::min(1.0, used / 0.6);
@@ -199,23 +207,29 @@ std::int64_t NormalizationRows::clusters() const {
 }
 
 int NormalizationRows::parts() const {
+  if (road_ == RowRoad::columns)
+    return static_cast<int>(std::min<std::int64_t>(
+        clusters(), std::int64_t{device.multiprocessors} * blocks_a_multiprocessor));
   if (layout.held) return layout.cluster;
   const std::int64_t turns =
       std::max<std::int64_t>(combining.combined_vectors() / (layout.ty * layout.unroll), 1);
   int parts = 1;
-  if (staged_) {
+  if (staged()) {
     const std::int64_t places = std::int64_t{device.multiprocessors} * blocks_a_multiprocessor;
     parts = static_cast<int>(
         std::clamp<std::int64_t>(places / std::max<std::int64_t>(clusters(), 1), 1, turns));
   }
   const std::int64_t most = std::min<std::int64_t>(
-      turns, staged_ ? std::int64_t{parts} * 4 : std::int64_t{device.largest_cluster});
-  for (int next = staged_ ? parts + 1 : 2; next <= most; staged_ ? ++next : next *= 2)
+      turns, staged() ? std::int64_t{parts} * 4 : std::int64_t{device.largest_cluster});
+  for (int next = staged() ? parts + 1 : 2; next <= most; staged() ? ++next : next *= 2)
     if (busy(clusters() * next) > 1.05 * busy(clusters() * parts)) parts = next;
   return parts;
 }
 
 std::size_t NormalizationRows::workspace() const {
+  if (road_ == RowRoad::columns)
+    return static_cast<std::size_t>(problem.dims[1] * parts() * 2) *
+           size_of(problem.parameter_type());
   const std::int64_t slots = problem.dims[0] * combining.kept_vectors() * combining.lanes();
   return static_cast<std::size_t>((slots * parts() + problem.dims[0] * problem.statistics()) * 2) *
          size_of(problem.parameter_type());
@@ -231,7 +245,9 @@ Step NormalizationRows::step_of(const char* entry, const BlockLayout& threads) c
                   combining.vector, layout.held ? " elements each" : " elements a turn",
                   by_channel ? ", by channel" : "",
                   layout.cluster > 1 ? cat(", clusters of ", layout.cluster) : "",
-                  staged_ ? ", in stages" : "");
+                  staged()                    ? ", in stages"
+                  : road_ == RowRoad::columns ? ", with sums of channels"
+                                              : "");
   const auto add = [&](std::string constant, auto value) {
     spec.constants.push_back({std::move(constant), value, ""});
   };
@@ -275,7 +291,7 @@ Step NormalizationRows::step_of(const char* entry, const BlockLayout& threads) c
   }
   out.launch.set_parameters(parameters());
   set_normalization_operands(out.launch, operands);
-  if (staged_)
+  if (road_ != RowRoad::clusters)
     out.launch.patches.push_back(
         {LaunchSpec::Hole::workspace, 0, offsetof(NormalizationParams, partials)});
   return out;
@@ -288,7 +304,8 @@ NormalizationParams NormalizationRows::parameters() const {
   params.coef[1] = problem.activation.coefficient2;
   params.share = 1 / static_cast<double>(problem.count());
   params.images = problem.dims[0];
-  const std::int64_t sharing = std::int64_t{parts()} * layout.ty;
+  const std::int64_t sharing =
+      road_ == RowRoad::columns ? layout.ty : std::int64_t{parts()} * layout.ty;
   params.steps = combining.combined_vectors() / sharing;
   params.rest = static_cast<unsigned>(combining.combined_vectors() % sharing);
   params.parts = static_cast<unsigned>(parts());
@@ -296,7 +313,7 @@ NormalizationParams NormalizationRows::parameters() const {
   return params;
 }
 
-Step NormalizationRows::step(RowStages stage) const {
+Step NormalizationRows::step(RowStage stage) const {
   Step out = step_of("rows", layout);
   KernelSpec& spec = out.kernel;
   const std::uint32_t totals =
@@ -308,14 +325,28 @@ Step NormalizationRows::step(RowStages stage) const {
   spec.constants.push_back({"SHARED_BYTES", std::int64_t{spec.shared_memory}, ""});
   spec.constants.push_back({"STAGE", static_cast<std::int64_t>(stage), ""});
   // One kernel serves all batch sizes, and some of them need clusters.
-  spec.clustered = !staged_ && device.largest_cluster > 1 && (!layout.held || layout.cluster > 1);
+  spec.clustered = !staged() && device.largest_cluster > 1 && (!layout.held || layout.cluster > 1);
 
   LaunchSpec& launch = out.launch;
   launch.empty = problem.dims[0] == 0;
   launch.shape.grid = {static_cast<std::uint32_t>(clusters() * parts()), 1, 1};
   launch.shape.block = {static_cast<std::uint32_t>(layout.threads()), 1, 1};
-  if (!staged_) launch.shape.cluster = static_cast<std::uint32_t>(parts());
+  if (!staged()) launch.shape.cluster = static_cast<std::uint32_t>(parts());
   launch.shape.shared_memory = spec.shared_memory;
+  return out;
+}
+
+Step NormalizationRows::gradient() const {
+  Step out = step_of("rows_gradient", layout);
+  const int numbers = combining.inner_combined ? combining.vector : 1;
+  const std::uint32_t sums = static_cast<std::uint32_t>(layout.unroll * numbers * row_threads) *
+                             static_cast<std::uint32_t>(size_of(problem.parameter_type()));
+  out.kernel.shared_memory =
+      in_vectors(layout.combine_bytes(combining.lanes(), problem.parameter_type())) + sums;
+  LaunchSpec& launch = out.launch;
+  launch.shape.grid = {static_cast<std::uint32_t>(parts()), 1, 1};
+  launch.shape.block = {static_cast<std::uint32_t>(layout.threads()), 1, 1};
+  launch.shape.shared_memory = out.kernel.shared_memory;
   return out;
 }
 
@@ -324,6 +355,7 @@ Step NormalizationRows::finish(bool of_channels) const {
   threads.ty = 128;
   Step out = step_of("rows_finish", threads);
   out.kernel.constants.push_back({"OF_CHANNELS", of_channels, ""});
+  out.kernel.constants.push_back({"WEIGHED", staged(), ""});
   out.kernel.shared_memory =
       static_cast<std::uint32_t>((threads.ty / 32 + 1) * size_of(problem.parameter_type()));
   out.launch.shape.shared_memory = out.kernel.shared_memory;

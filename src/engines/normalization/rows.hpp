@@ -20,9 +20,11 @@ struct RowLayout : BlockLayout {
   std::int64_t chunk = 0;  // by channel: vectors of channels that a block has
 };
 
-// All at once, a cluster of blocks owns rows. In stages, which need workspace, as many blocks as
-// fill the chip share them: they leave totals, which a step joins, and then store the results.
-enum class RowStages { none, totals, results };
+// How rows are taken: a cluster of blocks owns some. Or, with workspace, in stages: as many blocks
+// as fill the chip share rows, leave totals, which a step joins, and then store the results. Or,
+// with workspace too, blocks take pixels in turn and sum up dscale and dbias beside dx.
+enum class RowRoad { clusters, stages, columns };
+enum class RowStage { none, totals, results };
 
 struct NormalizationRows {
   const NormalizationProblem& problem;
@@ -37,21 +39,24 @@ struct NormalizationRows {
   RowLayout layout;
 
   NormalizationRows(const NormalizationProblem& problem, const DeviceDescription& device,
-                    bool staged = false);
+                    RowRoad road = RowRoad::clusters);
 
   std::int64_t clusters() const;  // of blocks, over all rows
   int parts() const;              // blocks of a cluster, or that share rows in stages
   // The share of the chip's places that have one of `blocks` blocks, until all are done.
   double busy(std::int64_t blocks) const;
-  Step step(RowStages stage = RowStages::none) const;
-  // In stages: joins the totals to those of rows, or, `of_channels`, to dscale and dbias.
+  Step step(RowStage stage = RowStage::none) const;  // of clusters and stages
+  Step gradient() const;                             // of columns
+  // Joins the totals of stages to those of rows; or, `of_channels`, also those of columns, to
+  // dscale and dbias.
   Step finish(bool of_channels) const;
   // Whether the totals of stages are those of channels, which give dscale and dbias too.
   bool sums_channels() const { return by_channel; }
-  std::size_t workspace() const;  // bytes, in stages
+  std::size_t workspace() const;  // bytes
 
  private:
-  bool staged_;
+  RowRoad road_;
+  bool staged() const { return road_ == RowRoad::stages; }
   Step step_of(const char* entry, const BlockLayout& threads) const;
   NormalizationParams parameters() const;
   Combining combining_of(bool by_channel) const;
