@@ -143,7 +143,19 @@ device_inline void combine_ty(compute_t (&values)[LANES], u32 offset, const Comb
 // between writing `mine` and this, and a block barrier before it reads `here`.
 template <int COUNT>
 device_inline void gather_from_cluster(compute_t* mine, compute_t* here, u32 blocks) {
+  // Another block's memory is far away, so a thread asks for several words at once. Clusters have
+  // at most 16 blocks.
+  constexpr int MOST = (16 * COUNT + THREADS - 1) / THREADS, AT_ONCE = MOST < 8 ? MOST : 8;
+  const u32 all = blocks * COUNT;
 #pragma unroll 1
-  for (u32 i = thread_x(); i < blocks * COUNT; i += THREADS)
-    here[i] = cluster_shared(mine, i / COUNT)[i % COUNT];
+  for (u32 first = thread_x(); first < all; first += AT_ONCE * THREADS) {
+    compute_t words[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; ++u)
+      if (const u32 i = first + u * THREADS; i < all)
+        words[u] = cluster_shared(mine, i / COUNT)[i % COUNT];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; ++u)
+      if (const u32 i = first + u * THREADS; i < all) here[i] = words[u];
+  }
 }

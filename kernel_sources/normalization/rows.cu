@@ -38,14 +38,13 @@ struct RowSums : RunningMoments {
 device_inline void join_channels(const NormalizationParams& params, const Row& row, compute_t* all,
                                  u32 parts, u32 rank) {
   compute_t* const outcomes = shared_array<compute_t, TOTALS>(ROWS_OFFSET);
-  // Each channel's threads' totals of all blocks go where those of the first block are.
-  if (thread_x() < RESULTS) {
-    const int mine = static_cast<int>(thread_x()) * LANES * 2;
-    const Totals joined = joined_parts<TOTALS>(params, all, parts, mine,
-                                               static_cast<compute_t>(params.share * GROUP));
-#pragma unroll
-    for (int i = 0; i < LANES; ++i)
-      all[mine + i] = joined.first[i], all[mine + LANES + i] = joined.second[i];
+  // Each channel's totals of all blocks go where those of the first block are; a thread a channel.
+#pragma unroll 1
+  for (int slot = static_cast<int>(thread_x()); slot < SLOTS; slot += THREADS) {
+    const int mine = slot / LANES * (LANES * 2) + slot % LANES;
+    const TotalsOf<1> joined = joined_parts<TOTALS, 1>(
+        params, all, parts, mine, static_cast<compute_t>(params.share * GROUP));
+    all[mine] = joined.first[0], all[mine + LANES] = joined.second[0];
   }
   block_barrier();
   const compute_t n = static_cast<compute_t>(static_cast<i64>(COMBINED) * ELEMENTS);

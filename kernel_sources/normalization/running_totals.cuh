@@ -14,13 +14,15 @@
 
 device_inline compute_t add(compute_t a, compute_t b) { return a + b; }
 
-struct Totals {
-  compute_t first[LANES], second[LANES];
-  device_inline Totals() {
+template <int COUNT>
+struct TotalsOf {
+  compute_t first[COUNT], second[COUNT];
+  device_inline TotalsOf() {
 #pragma unroll
-    for (int i = 0; i < LANES; ++i) first[i] = second[i] = 0;
+    for (int i = 0; i < COUNT; ++i) first[i] = second[i] = 0;
   }
 };
+using Totals = TotalsOf<LANES>;
 
 constexpr int ELEMENTS = INNER ? VECTOR : 1;  // of a channel in a vector
 
@@ -55,24 +57,24 @@ device_inline void combine_threads(Totals& totals, compute_t n, compute_t all) {
 }
 
 // The totals of number `mine` of what `parts` blocks have left: [part][STRIDE], of which the first
-// LANES from `mine` on, and the LANES behind them, are those of a thread's lanes. share: 1 / (the
-// elements of all parts).
-template <int STRIDE>
-device_inline Totals joined_parts(const NormalizationParams& params, const compute_t* all,
-                                  u32 parts, int mine, compute_t share) {
-  Totals joined;
+// COUNT from `mine` on, and those LANES behind them, are of a thread's lanes, or of some of them.
+// share: 1 / (the elements of all parts).
+template <int STRIDE, int COUNT = LANES>
+device_inline TotalsOf<COUNT> joined_parts(const NormalizationParams& params, const compute_t* all,
+                                           u32 parts, int mine, compute_t share) {
+  TotalsOf<COUNT> joined;
 #pragma unroll 1
   for (u32 part = 0; part < parts; ++part) {
     const compute_t weight = BACKWARD ? compute_t(1) : elements_of_part(params, part) * share;
 #pragma unroll
-    for (int i = 0; i < LANES; ++i)
+    for (int i = 0; i < COUNT; ++i)
       joined.first[i] = math_fma(all[part * STRIDE + mine + i], weight, joined.first[i]);
   }
 #pragma unroll 1
   for (u32 part = 0; part < parts; ++part) {
     const compute_t n = BACKWARD ? compute_t(0) : elements_of_part(params, part);
 #pragma unroll
-    for (int i = 0; i < LANES; ++i) {
+    for (int i = 0; i < COUNT; ++i) {
       joined.second[i] += all[part * STRIDE + mine + LANES + i];
       if constexpr (!BACKWARD && CENTERED) {
         const compute_t d = all[part * STRIDE + mine + i] - joined.first[i];

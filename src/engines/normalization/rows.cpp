@@ -142,8 +142,9 @@ RowLayout NormalizationRows::row_layout() const {
   const std::int64_t enough = ceil_div(vectors, held_vectors());
   RowLayout out;
   if (combining.inner_combined || kept == 1) {
+    // A quarter of the places is enough: a thread with few elements has as many other instructions.
     const std::int64_t busy =
-        std::int64_t{row_threads} * blocks_a_multiprocessor * device.multiprocessors;
+        std::int64_t{row_threads} * blocks_a_multiprocessor * device.multiprocessors / 4;
     out.ty = std::clamp(power_at_least(enough), std::min(power_at_most(vectors), 4), row_threads);
     while (out.ty < row_threads && out.ty < vectors && usual_images() * kept * out.ty < busy)
       out.ty *= 2;
