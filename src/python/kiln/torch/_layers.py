@@ -115,8 +115,8 @@ _DOC = """``torch.nn.{name}`` by ``kiln.torch.{function}``: the same parameters 
 _CAUSAL_DOC = """``torch.nn.{name}`` that looks back alone in the first dimension of space, mostly time.
 
     That dimension is padded by (kernel_size - 1) * dilation planes before, and not after; with zeros, or with the
-    first plane where padding_mode is "replicate" there. {padding}The same parameters and state_dict
-    as torch.nn's; activation, coefficient and residual as in ``kiln.torch.{function}``.
+    first plane where padding_mode is "replicate" there. {padding}The same
+    parameters and state_dict as torch.nn's; activation, coefficient and residual as in ``kiln.torch.{function}``.
 
     ``y = layer(input)`` computes a whole stream. ``y, cache = layer(chunk, cache)`` computes its next chunk, which
     begins with ``cache = layer.first_cache(chunk)``; with ``update=True`` the next cache is written over this one. See

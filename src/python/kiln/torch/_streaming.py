@@ -111,19 +111,19 @@ def _function(spatial: int, input: Tensor, cache: Tensor, weight: Tensor, bias: 
 _DOC = """A convolution of a stream's next chunk in {n} dimension{s}: ``y, cache = {name}(chunk, cache, weight, ...)``.
 
     The cache is what precedes the chunk in the first dimension of space, mostly time: y is that of
-    ``kiln.torch.conv{n}d`` over cache and chunk, one after the other, without a whole copy of both. The chunks' results
-    one after the other are those of the whole stream, with the same bits where the kernels are the same.
+    ``kiln.torch.conv{n}d`` over cache and chunk, one after the other, of which only small ones are copied whole. The
+    chunks' results one after the other are those of the whole stream, with the same bits where the kernels are the same.
 
     input: ({shape}), or without the batch N. cache: the same sizes but for the first dimension of space, there at
     most (filter - 1) * dilation; zeros of as many planes begin a causal stream. stride: at most the filter's extent in
-    the first dimension; planes that no result has used up stay in the cache. {padding}update: writes
-    the next cache over this one, and returns it; chunks must then be multiples of the stride. Other arguments are those
-    of ``kiln.torch.conv{n}d``. Gradients of any order, also of the cache.
+    the first dimension; planes that no result has used up stay in the cache. update: writes the next cache over this
+    one, and returns it; chunks must then be multiples of the stride. {padding}Other arguments are those of
+    ``kiln.torch.conv{n}d``. Gradients of any order, also of the cache.
     Returns y and the cache of the next chunk.
     Raises ValueError or RuntimeError if arguments do not fit together.
     """
-_PADDING = """padding, padding_mode: of the dimensions after the
-    first; its result begins with the cache and ends with the chunk. """
+_PADDING = """padding, padding_mode: of the dimensions
+    after the first. """
 
 
 def conv1d_cached(input: Tensor, cache: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: Ints = 1,
