@@ -150,6 +150,56 @@ BOOST_AUTO_TEST_CASE(a_link_is_its_parts_and_keeps_nothing) {
   BOOST_TEST(fake::torch().lists == 0);
 }
 
+// By the statistics of two groups, and not centered of pixels with a scale alone.
+BOOST_AUTO_TEST_CASE(rows_and_their_gradient_keep_nothing) {
+  BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
+  constexpr std::int64_t space = rows * columns;
+  for (const std::int64_t groups : {2, 0}) {
+    const Tensor x = random({images, channels, rows, columns}, 2), scale = random({channels}, 1);
+    const Tensor shift = random({channels}), dy = random({images, channels, rows, columns});
+    const Tensor* const bias = groups > 0 ? &shift : nullptr;
+    const auto put = [&](std::vector<Value>& stack) {
+      stack.insert(stack.end(), {static_cast<Value>(groups), groups > 0 ? Value{1} : Value{0}});
+      for (const Tensor* t : {&scale, bias}) stack.push_back(fake::give_optional(t));
+      stack.push_back(fake::give_optional(nullptr));
+    };
+    std::vector<Value> forward{fake::give(x)};
+    put(forward);
+    forward.insert(forward.end(), {number(1e-3), Value{KILN_ACTIVATION_IDENTITY}, number(0)});
+    call("normalize_rows", forward, 3);
+    const Tensor y = fake::take(forward[0]), mean = fake::take(forward[1]),
+                 inverse = fake::take(forward[2]);
+    const std::int64_t of_image = groups > 0 ? groups : space;
+    BOOST_REQUIRE((inverse.sizes == std::vector<std::int64_t>{images, of_image}));
+    BOOST_REQUIRE_EQUAL(mean.sizes[0], groups > 0 ? images : 0);
+    std::vector<double> sums(channels), products(channels);
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t i = 0; i < pixels; ++i) {
+        const std::int64_t row =
+            i / space * of_image + (groups > 0 ? c / (channels / groups) : i % space);
+        const double normal = (element(x, c, i) - (groups > 0 ? mean.data<float>()[row] : 0)) *
+                              inverse.data<float>()[row];
+        const double added = bias != nullptr ? shift.data<float>()[c] : 0;
+        BOOST_REQUIRE_SMALL(element(y, c, i) - normal * scale.data<float>()[c] - added, 1e-4);
+        sums[c] += element(dy, c, i);
+        products[c] += element(dy, c, i) * normal;
+      }
+    std::vector<Value> back{fake::give(dy), fake::give(x), fake::give(mean), fake::give(inverse)};
+    put(back);
+    back.insert(back.end(), {Value{KILN_ACTIVATION_IDENTITY}, number(0), Value{0}});
+    call("normalize_rows_backward", back, 4);
+    const Tensor dx = fake::take(back[0]), dresidual = fake::take(back[1]),
+                 dscale = fake::take(back[2]), dshift = fake::take(back[3]);
+    BOOST_TEST((dx.sizes == x.sizes && dresidual.sizes[0] == 0));
+    BOOST_REQUIRE_EQUAL(dshift.sizes[0], bias != nullptr ? channels : 0);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      BOOST_REQUIRE_SMALL(dscale.data<float>()[c] - products[c], 1e-4);
+      if (bias != nullptr) BOOST_REQUIRE_SMALL(dshift.data<float>()[c] - sums[c], 1e-4);
+    }
+  }
+  BOOST_TEST(fake::torch().tensors == 0);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_served_is_composed) {
   BOOST_REQUIRE_EQUAL(kilnTorchLoad(), "");
   fake::torch().operators["kiln_torch::native_moments"] = [](Value* stack) {
