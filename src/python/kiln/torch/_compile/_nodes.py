@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Tuple
 
 import torch
 from torch import fx
 from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
+from torch.fx.node import map_arg
 
 
 def value_of(node: fx.Node) -> Any:
@@ -33,6 +34,12 @@ def is_like(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.dim() == other.dim() and all(statically_known_true(a == b) for a, b in zip(one.shape, other.shape))
 
 
+def in_channels_last(value: Any) -> Any:
+    """A fake image with its channels innermost; anything else as it is."""
+    turns = isinstance(value, torch.Tensor) and value.dim() == 4 and value.dtype != torch.float64
+    return value.contiguous(memory_format=torch.channels_last) if turns else value
+
+
 class Builder:
     """Adds calls before a node of a graph."""
 
@@ -40,10 +47,22 @@ class Builder:
         self._graph, self._before = graph, before
 
     def call(self, operator: Any, *arguments: Any) -> fx.Node:
-        nodes = [a for a in arguments if isinstance(a, fx.Node)]
+        return self._call(operator, arguments, False)[0]
+
+    def call_in_layout(self, operator: Any, *arguments: Any, channels_last: bool) -> fx.Node:
+        """A call whose operands inductor lays out as the graph's values say, or with channels last. Without that,
+        operators that a pass inserts get them in any layout."""
+        made, values = self._call(operator, arguments, channels_last)
+        made.meta["eager_input_vals"] = (values, {})
+        return made
+
+    def _call(self, operator: Any, arguments: Tuple[Any, ...], channels_last: bool) -> Tuple[fx.Node, Tuple[Any, ...]]:
+        """The call, and its arguments' values."""
         with self._graph.inserting_before(self._before):
             made = self._graph.call_function(operator, arguments)
-        mode = detect_fake_mode([node.meta["val"] for node in nodes])
-        with mode, enable_python_dispatcher(), torch.no_grad():
-            made.meta["val"] = operator(*(a.meta["val"] if isinstance(a, fx.Node) else a for a in arguments))
-        return made
+        values = map_arg(arguments, lambda node: node.meta["val"])
+        with detect_fake_mode(values), enable_python_dispatcher(), torch.no_grad():
+            if channels_last:
+                values = tuple(in_channels_last(value) for value in values)
+            made.meta["val"] = operator(*values)
+        return made, values

@@ -35,6 +35,14 @@ def _sources() -> bytes:
     return digest.digest()
 
 
+def _turns_layout(gm: torch.fx.GraphModule) -> bool:
+    """Whether inductor would lay the images of the graph's convolutions out with channels last, by the rule that it has
+    for training, the stricter of its two: a pass does not learn which graph it is."""
+    from torch._inductor.graph import GraphLowering
+
+    return GraphLowering.decide_layout_opt(gm, is_inference=False)
+
+
 def _make_pass(device: str) -> Any:
     """The pass as inductor takes it."""
     from torch._inductor.custom_graph_pass import CustomGraphModulePass
@@ -49,7 +57,7 @@ def _make_pass(device: str) -> Any:
         def __call__(self, gm: torch.fx.GraphModule) -> None:
             if self.before is not None:
                 self.before(gm)
-            made = rewrite(gm.graph, device)
+            made = rewrite(gm.graph, device, channels_last=_turns_layout(gm))
             gm.recompile()
             for handle in list(_handles.get(device, ())):
                 handle.replaced.extend(made)

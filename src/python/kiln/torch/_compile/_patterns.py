@@ -8,7 +8,7 @@ passed over in the pattern and in the graph, because inductor removes some of th
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -108,20 +108,20 @@ class _Comparison:
         operand = self._places[self._pattern.operand]
         inside = self._inside(operand, root)
         others = tuple(self._places[node] for node in self._pattern.others)
-        alone = all(set(node.users) <= inside for node in (operand, *inside - {root}))
-        return Match(root, [n for n in root.graph.nodes if n in inside], others, self._number) if alone else None
+        alone = all(inside.keys() >= set(node.users) for node in (operand, *inside) if node is not root)
+        return Match(root, list(inside), others, self._number) if alone else None
 
-    def _inside(self, operand: fx.Node, root: fx.Node) -> Set[fx.Node]:
-        """The nodes between the two, without the operand."""
+    def _inside(self, operand: fx.Node, root: fx.Node) -> Dict[fx.Node, None]:
+        """The nodes between the two, without the operand, each behind those that it reads."""
         bounds = set(self._places.values())
-        inside: Set[fx.Node] = set()
+        inside: Dict[fx.Node, None] = {}
 
         def visit(node: fx.Node) -> bool:
             if node is operand or node in inside:
                 return True
             leads = [visit(below) for below in node.all_input_nodes if below in bounds or _changes_nothing(below)]
             if any(leads):
-                inside.add(node)
+                inside[node] = None
             return any(leads)
 
         visit(root)

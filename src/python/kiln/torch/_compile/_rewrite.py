@@ -39,7 +39,7 @@ def _folded(make: Builder, norm: Norm, weight: fx.Node, bias: Optional[fx.Node],
     return convert(filter_, value.dtype), convert(shift, value.dtype)
 
 
-def _replace(graph: fx.Graph, chain: Chain) -> None:
+def _replace(graph: fx.Graph, chain: Chain, channels_last: bool) -> None:
     last, result = chain.nodes[-1], result_of(chain)
     assert result is not None
     make = Builder(graph, last)
@@ -47,9 +47,9 @@ def _replace(graph: fx.Graph, chain: Chain) -> None:
     if chain.norm is not None:
         weight, bias = _folded(make, chain.norm, weight, bias, bool(geometry[3]))  # type: ignore[arg-type]
     name, coefficient = chain.activation
-    call = make.call(
+    call = make.call_in_layout(
         torch.ops.kiln.convolution_bias_activation.default, x, weight, bias, chain.residual, *geometry,
-        ACTIVATIONS[name].number, coefficient,
+        ACTIVATIONS[name].number, coefficient, channels_last=channels_last,
     )
     result.replace_all_uses_with(call)
     nodes = chain.nodes
@@ -62,13 +62,16 @@ def _replace(graph: fx.Graph, chain: Chain) -> None:
         graph.erase_node(node)
 
 
-def rewrite(graph: fx.Graph, device: str) -> List[Tuple[str, str]]:
-    """Replaces the convolutions on devices of this kind. Returns the name of each, and what its call carries."""
+def rewrite(graph: fx.Graph, device: str, channels_last: bool = False) -> List[Tuple[str, str]]:
+    """Replaces the convolutions on devices of this kind. Returns the name of each, and what its call carries.
+
+    channels_last: images go into them, and come out, with channels last, whatever the program says.
+    """
     made: List[Tuple[str, str]] = []
     # Backwards: if the results of two convolutions are added, the later one performs the addition.
     for node in reversed([node for node in graph.nodes if is_served(node, device)]):
         chain = chain_of(node)
         made.append((node.name, chain.carries()))
-        _replace(graph, chain)
+        _replace(graph, chain, channels_last)
     graph.lint()
     return made[::-1]
