@@ -196,7 +196,8 @@ class _Builder:
         return self.step(f"layers[{index}](t{of})", lambda m, v: m.layers[index](v[of]))
 
     def convolution(self) -> int:
-        calls = [i for i, layer in enumerate(self.model.layers) if isinstance(layer, tuple(CONV.values()))]
+        convs = [(i, layer) for i, layer in enumerate(self.model.layers) if isinstance(layer, tuple(CONV.values()))]
+        calls = [i for i, layer in convs if layer.in_channels == CHANNELS]
         if calls and self.random.random() < 0.1:  # a shared module
             return self.call(self.random.choice(calls), self.some())
         kinds, shapes = (CONV_TRANSPOSE, TRANSPOSED) if self.random.random() < 0.2 else (CONV, SHAPES)
@@ -278,7 +279,26 @@ class _Builder:
         # Back to the type of the model; the sizes are full.
         return self.step(f"t{index}.to(x.dtype)", lambda m, v: v[index].to(v[0].dtype))
 
+    def concatenation(self) -> int:
+        """Of DenseNet: a norm of several tensors' channels, and a convolution that makes a usual number of them."""
+        parts = [self.some() for _ in range(self.random.choice((1, 2, 2, 3)))]
+        channels = CHANNELS * len(parts)
+        names = ", ".join(f"t{part}" for part in parts)
+        whole = self.step(f"torch.cat([{names}], 1)", lambda m, v: torch.cat([v[i] for i in parts], 1), full=False)
+        if self.random.random() < 0.8:
+            whole = self.layer_of(NORM[self.spatial](channels), whole)
+        if self.random.random() < 0.7:
+            whole = self.layer_of(self.random.choice((nn.ReLU(inplace=True), nn.SiLU(), nn.ReLU())), whole)
+        return self.call(self.layer(CONV[self.spatial](channels, CHANNELS, 1)), whole)
+
+    def layer_of(self, module: nn.Module, of: int) -> int:
+        """A layer's call whose result has another number of channels."""
+        index = self.layer(module)
+        return self.step(f"layers[{index}](t{of})", lambda m, v: m.layers[index](v[of]), full=False)
+
     def block(self) -> None:
+        if self.random.random() < 0.2:
+            self.concatenation()
         last = self.convolution()
         if self.random.random() < 0.5:
             last = self.norm(last)
