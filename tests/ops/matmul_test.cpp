@@ -216,6 +216,43 @@ BOOST_AUTO_TEST_CASE(batches) {
                     });
 }
 
+// Several tiles of each matrix by the dense kernel, as they lie, shared, and with an epilogue.
+BOOST_AUTO_TEST_CASE(dense_batches) {
+  const std::string engine = "dense_nhwc_wgmma";
+  for (const DataType type : {KILN_DATA_HALF, KILN_DATA_BFLOAT16, KILN_DATA_FLOAT})
+    for (const bool b_columns : {true, false}) {
+      if (type == KILN_DATA_FLOAT && !b_columns) continue;
+      const Product p{.rows = 150,
+                      .inner = 136,
+                      .columns = 200,
+                      .batch = 3,
+                      .type = type,
+                      .b_columns = b_columns,
+                      .math = KILN_MATH_TF32};
+      const Matrices m(p);
+      OperationCase plain(problem_of(p, m));
+      plain.fill_integers(5, 1);
+      BOOST_TEST(plain.exact_fault(plain.run_plan(engine)) == "");
+      OperationCase fused(problem_of(p, m, biased(m.d, KILN_ACTIVATION_TANH, &m.d)));
+      fused.scalars = {.alpha = 0.5, .beta = -1};
+      fused.fill_uniform(8);
+      BOOST_TEST(check(fused, engine) == "");
+      Matrices shared(p);
+      shared.a.strides[0] = 0;
+      shared.d.strides[0] = 256 * 208;
+      shared.d.strides[1] = 208;
+      OperationCase one(problem_of(p, shared));
+      one.scalars.beta = 1;
+      one.fill_integers(6, 1);
+      BOOST_TEST(one.exact_fault(one.run_plan(engine)) == "");
+      shared = Matrices(p);
+      shared.b.dims[0] = 1;
+      OperationCase other(problem_of(p, shared));
+      other.fill_integers(7, 1);
+      BOOST_TEST(other.exact_fault(other.run_plan(engine)) == "");
+    }
+}
+
 // One matrix for all, matrices beside each other, matrices in any order, and a bias for all.
 BOOST_AUTO_TEST_CASE(batches_that_lie_anywhere) {
   const Product p{.rows = 20, .inner = 32, .columns = 24, .batch = 5, .type = KILN_DATA_HALF};

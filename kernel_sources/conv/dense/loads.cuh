@@ -72,7 +72,10 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
       for (int r = 0; r < FILTER_R[tile.phase]; ++r)
 #pragma unroll 1
         for (int s = 0; s < FILTER_S[tile.phase]; ++s) {
-          const TapAt of_filter(STEP_W < 0 ? FILTER_S[tile.phase] - 1 - s : s,
+          const int matrix_of_w = SHARED_FILTER ? 0 : tile.matrix;
+          const TapAt of_filter(MATRICES > 1 ? matrix_of_w
+                                : STEP_W < 0 ? FILTER_S[tile.phase] - 1 - s
+                                             : s,
                                 STEP_H < 0 ? FILTER_R[tile.phase] - 1 - r : r,
                                 STEP_D < 0 ? FILTER_T[tile.phase] - 1 - t : t);
           const TapAt tap(s * APART_W, r * APART_H, t * APART_D);
@@ -86,6 +89,9 @@ device_inline void produce(const Params& params, unsigned char* memory, Barriers
             unsigned char* const pixels = PIXELS_LEFT ? left : right;
             if constexpr (PLANAR) {
               load_planar(pixels, source, landed, source_channel + channel, tile);
+            } else if constexpr (MATRICES > 1) {
+              const BoxAt at(channel, SHARED_SOURCE ? 0 : tile.matrix, 0, 0, pixel.n);
+              bulk_load(pixels, source, landed, at.at);
             } else {
               const BoxAt at(source_channel + channel, w, h, d, pixel.n);
               bulk_load_im2col(pixels, source, landed, at.at, tap.at);

@@ -16,7 +16,7 @@ struct OutputPlace {
   const Params& params;
   int phase, row;
   u32 pixel;
-  int image;
+  int image, matrix;
 
   // `rows` and `pixels` into a tile.
   device_inline OutputPlace(const Params& of, const Tile& tile, int rows, int pixels)
@@ -24,7 +24,8 @@ struct OutputPlace {
         phase(tile.phase),
         row(tile.first_row + rows),
         pixel(tile.first_pixel + static_cast<u32>(IMAGES > 1 ? 0 : pixels)),
-        image(tile.image + (IMAGES > 1 ? pixels / IMAGE_PIXELS : 0)) {}
+        image(tile.image + (IMAGES > 1 ? pixels / IMAGE_PIXELS : 0)),
+        matrix(tile.matrix) {}
 
   device_inline void next_block() {
     if constexpr (!PLANAR)
@@ -47,6 +48,9 @@ struct OutputPlace {
     if constexpr (PLANAR) {
       const int at[3] = {static_cast<int>(pixel), row, image};
       bulk_store(map, slab, at);
+    } else if constexpr (MATRICES > 1) {
+      const BoxAt at(row, matrix, 0, 0, static_cast<int>(pixel));
+      bulk_store(map, slab, at.at);
     } else if (OUT_IN_LINE) {
       const int at[2] = {row_in_phase(), static_cast<int>(pixel)};
       bulk_store(map, slab, at);
@@ -66,6 +70,9 @@ struct OutputPlace {
     if constexpr (PLANAR) {
       const int at[3] = {static_cast<int>(pixel), row, image};
       bulk_load(slab, map, landed, at);
+    } else if constexpr (MATRICES > 1) {
+      const BoxAt at(row, matrix, 0, 0, static_cast<int>(pixel));
+      bulk_load(slab, map, landed, at.at);
     } else if (in_line) {
       const int at[2] = {row_in_phase(), static_cast<int>(pixel)};
       bulk_load(slab, map, landed, at);

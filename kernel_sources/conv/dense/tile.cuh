@@ -13,6 +13,9 @@
 // STORE_PIXELS above 0: the source is channels-last, but the output has another layout, such as
 // channels first. Threads then store the results, STORE_PIXELS contiguous pixels at a time. At 0,
 // TMA stores them, rows of a pixel being contiguous.
+//
+// MATRICES above 1: a batch of matrix products, whose rows are images of one pixel. A tile is of
+// one matrix, which the copies name in place of a column: the maps have the matrices as columns.
 #pragma once
 
 #include "common/compute_type.cuh"
@@ -41,6 +44,7 @@ constexpr int PIXEL_LINE_BLOCK = STEP_CHANNELS * PIXEL_LINE_BYTES;
 constexpr int IMAGE_PIXELS = TILE_PIXELS / IMAGES;  // pixels of each image in a tile
 constexpr bool LEFT_IN_WORDS = PLANAR && sizeof(element_t) == 4;
 static_assert(!PLANAR || ((sizeof(element_t) == 2 || PIXELS_LEFT) && PHASES == 1));
+static_assert(MATRICES == 1 || (PHASES == 1 && SPACE == 2 && STORE_PIXELS == 0 && !PLANAR));
 static_assert(IMAGES == 1 || (IMAGE_PIXELS == PIXEL_LINE && PLANE_TILES == 1));
 
 // Shared memory holds stages of both operands, slabs of results, and barriers.
@@ -81,11 +85,17 @@ device_inline constexpr int residual_map(int phase) {
 struct Tile {
   int phase, first_row;  // first_row counts the rows of all groups
   int image;             // PLANAR: the tile's first image
+  int matrix = 0;        // of MATRICES
   u32 first_pixel;       // counted in the phase's output over all images; PLANAR: in the plane
 
   device_inline Tile(u32 number, const DenseParams& params) : phase(0), image(0) {
     u32 in_phase = number;
-    if constexpr (PHASES_TOGETHER) {
+    if constexpr (MATRICES > 1) {
+      const u32 tiles = params.tiles[0] / MATRICES;
+      const u32 of_batch = number / tiles;
+      in_phase = number - of_batch * tiles;
+      matrix = static_cast<int>(of_batch);
+    } else if constexpr (PHASES_TOGETHER) {
       in_phase = number / PHASES;
       phase = static_cast<int>(number - in_phase * PHASES);
     } else if constexpr (!PHASES_JOINED) {

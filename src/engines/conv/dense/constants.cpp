@@ -9,7 +9,16 @@ void add_dense_lines(std::vector<Constant>& constants, const DenseLines& lines,
   constants.push_back({"STEP_CHANNELS", lines.channels,
                        "channels in a line of shared memory, a step of the reduction"});
   constants.push_back({"ROW_LINE", lines.rows, "rows of the output in a line of shared memory"});
-  constants.push_back({"GROUPS", problem.groups, "groups of channels"});
+  // A batch's matrices are groups to the convolution, not to the kernel.
+  const auto& matrices = problem.group_strides;
+  constants.push_back(
+      {"GROUPS", matrices ? std::int64_t{1} : problem.groups, "groups of channels"});
+  constants.push_back(
+      {"MATRICES", matrices ? problem.groups : std::int64_t{1}, "products of a batch"});
+  const bool forward = problem.pass == ConvolutionPass::fprop;
+  constants.push_back({"SHARED_SOURCE", matrices && (forward ? matrices->x : matrices->y) == 0,
+                       "all of the batch have one source"});
+  constants.push_back({"SHARED_FILTER", matrices && matrices->w == 0, "and one filter"});
   constants.push_back({"GROUPS_IN_ROWS", problem.pass == ConvolutionPass::fprop, ""});
 }
 

@@ -118,7 +118,7 @@ bool suits(const DenseTile& tile, bool planar, const ConvolutionProblem& problem
     return false;
   if (problem.epilogue.gradient && (!tile.pixels_left || tile.left > 1)) return false;
   if (planar && size_of(gather.type) == 4 && !tile.pixels_left) return false;
-  if (gather.groups > 1) return gather.rows % tile.rows() == 0;
+  if (gather.groups > 1 && !problem.group_strides) return gather.rows % tile.rows() == 0;
   return tile.rows() >= 64 && tile.rows() < 2 * round_up(rows_of(tile, gather), 64);
 }
 

@@ -126,7 +126,7 @@ void write(KernelSpec& spec, const DenseTile& tile, const Seen& seen) {
   add("MAY_LACK_TAPS", lacks_taps, "some phase has no tap: the sums of its pixels are 0");
   add("CHANNEL_STEPS", ceil_div(gather.channels, tile.lines.channels),
       "steps of the reduction in a tap");
-  add("ROW_TILES", row_tiles(tile, gather));
+  add("ROW_TILES", row_tiles(tile, gather) / (problem.group_strides ? gather.groups : 1));
   add("PHASES_TOGETHER", !tile.joined && takes_phases_in_turn(gather),
       "the tiles of the phases are taken in turn");
   add("PHASES_JOINED", tile.joined, "the rows of all phases are rows of one product");
@@ -206,6 +206,11 @@ constexpr Recipe<DenseTile> recipe(const char* name) {
       .entry = "dense_wgmma",
       .moments = !planar,
       .normalization_gradient = !planar,
+      .group_strides = !planar,
+      .only_by_name =
+          [](const ConvolutionProblem& problem) {
+            return problem.group_strides ? "no GPU has run its kernel of a batch yet" : "";
+          },
       .refusal = [](const Seen& seen) { return refusal_turned(seen, refusal<planar>); },
       .lay =
           [](const Seen& seen) {

@@ -30,8 +30,31 @@ const char* DenseMaps::source() const {
   return operands_[dgrad ? 1 : 0].name;
 }
 
+namespace {
+
+// Of a batch of matrices: source, filter, result and residual.
+std::vector<LaunchSpec::Map> matrix_maps(const ConvolutionProblem& problem, const Gather& gather,
+                                         const DenseBoxes& boxes) {
+  DenseMaps maps(problem);
+  const PixelBox source{boxes.lines.channels, boxes.pixels},
+      slab{boxes.result_line, boxes.slab_pixels};
+  const auto add = [&](const char* name, std::int64_t channels, const Dims& strides,
+                       std::int64_t matrix, const PixelBox& box) {
+    maps.add(dense_matrix_map(problem, gather.groups, channels, strides[0], matrix, box), name, 0);
+  };
+  add(maps.source(), gather.channels, gather.source_strides, gather.source_group, source);
+  maps.add(dense_filter_map(problem, gather, gather.phases.front(), boxes.lines, boxes.filter_rows),
+           "w", 0);
+  add(maps.result(), gather.rows, gather.out_strides, gather.out_group, slab);
+  if (problem.epilogue.residual) add("z", gather.rows, problem.z_strides, gather.z_group, slab);
+  return std::move(maps.all);
+}
+
+}  // namespace
+
 std::vector<LaunchSpec::Map> dense_maps(const ConvolutionProblem& problem, const Gather& gather,
                                         const DenseBoxes& boxes) {
+  if (problem.group_strides) return matrix_maps(problem, gather, boxes);
   DenseMaps maps(problem);
   const bool by_threads = dense_store_pixels(problem, gather) > 0;
   const PixelBox slab{boxes.result_line, boxes.slab_pixels};

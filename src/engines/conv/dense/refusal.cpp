@@ -28,6 +28,26 @@ Refusal filter_refusal(const Gather& gather) {
   return "in w neither channels nor filters are contiguous, in multiples of 16 bytes";
 }
 
+// Why the maps cannot have a batch's matrices in place of columns.
+Refusal matrices_refusal(const ConvolutionProblem& problem, const Gather& gather) {
+  if (!problem.group_strides) return {};
+  const auto& [x, w, y, z] = *problem.group_strides;
+  if (problem.in_pixels() != 1 || problem.out_pixels() != 1)
+    return "a batch of matrices whose rows lie side by side";
+  if (auto refused = dense_results_refusal(problem, gather)) return refused;
+  const std::int64_t vector = dense_vector(problem.type());
+  constexpr std::int64_t most_elements = std::int64_t{1}
+                                         << 37;  // a map's strides end at 2^40 bytes
+  for (const std::int64_t stride : {x, w, y, z})
+    if (stride % vector != 0)
+      return cat("matrices ", stride, " elements apart; expected multiples of ", vector);
+    else if (stride > most_elements / gather.groups)
+      return cat(gather.groups, " matrices ", stride, " elements apart; expected them within ",
+                 most_elements, " elements");
+  if (problem.epilogue.residual && z == 0) return "a residual that all matrices share";
+  return {};
+}
+
 }  // namespace
 
 Refusal dense_type_refusal(const ConvolutionProblem& problem) {
@@ -45,7 +65,7 @@ Refusal dense_product_refusal(const ConvolutionProblem& problem, const Gather& g
   if (auto refused = warpgroup_refusal(device)) return refused;
   if (auto refused = copy_engine_refusal(device)) return refused;
   if (const DenseLines lines = dense_lines(problem, gather, 0);
-      gather.groups > 1 && gather.channels % lines.channels != 0)
+      gather.groups > 1 && !problem.group_strides && gather.channels % lines.channels != 0)
     return cat(gather.channels, " input channels a group; expected a multiple of ", lines.channels,
                ", which are multiplied at once");
   if (problem.alignment < 16)
@@ -72,6 +92,7 @@ Refusal dense_refusal(const ConvolutionProblem& problem, const Gather& gather,
   for (const auto& [count, what] : {std::pair(gather.channels, "input"), {gather.rows, "output"}})
     if (count % vector != 0)
       return cat(count, " ", what, " channels; expected a multiple of ", vector);
+  if (auto refused = matrices_refusal(problem, gather)) return refused;
   const bool dgrad = problem.pass == ConvolutionPass::dgrad;
   if (auto refused = map_strides_refusal(dgrad ? "dy" : "x", problem.type(), gather.source_strides))
     return refused;

@@ -45,7 +45,7 @@ std::array<RelayoutMove, 1> moves_of(const RelayoutTensor& filter) {
 
 bool turns_filter(const ConvolutionProblem& problem) {
   return problem.type() == KILN_DATA_FLOAT && problem.pass == ConvolutionPass::dgrad &&
-         problem.w_strides[0] != 1;
+         problem.w_strides[0] != 1 && !problem.group_strides;
 }
 
 Refusal turned_filter_refusal(const ConvolutionProblem& problem) {

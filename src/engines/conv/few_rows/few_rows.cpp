@@ -93,7 +93,7 @@ constexpr Recipe<FewRowsTile> recipe(const char* name, const char* file,
       .file = file,
       .one_pixel = true,
       .mixed_types = mma,
-      .only_by_name = "no GPU has run its kernel yet",
+      .only_by_name = [](const ConvolutionProblem&) { return "no GPU has run its kernel yet"; },
       .refusal = refusal,
       .lay =
           [](const Seen& /*seen*/) {

@@ -58,10 +58,14 @@ TensorMapSpec dense_filter_map(const ConvolutionProblem& problem, const Gather& 
   const int last = map.rank - 1;
   // The groups follow each other along the rows of w in the forward pass, else along its channels.
   const bool in_rows = problem.pass == ConvolutionPass::fprop;
-  set_sizes(map, gather.channels * (in_rows ? 1 : gather.groups), phase.taps,
-            gather.rows * (in_rows ? gather.groups : 1));
+  const std::int64_t groups = problem.group_strides ? 1 : gather.groups;
+  set_sizes(map, gather.channels * (in_rows ? 1 : groups), phase.taps,
+            gather.rows * (in_rows ? groups : 1));
   if (by_channels) std::swap(map.sizes[0], map.sizes[last]);
-  for (int i = 0; i < map.space(); ++i) set_stride(map, 1 + i, across(gather.w_tap, i));
+  if (problem.group_strides && gather.w_group != 0) map.sizes[1] = gather.groups;
+  for (int i = 0; i < map.space(); ++i)
+    set_stride(map, 1 + i,
+               problem.group_strides && i == 0 ? gather.w_group : across(gather.w_tap, i));
   set_stride(map, last, by_channels ? gather.w_channel : gather.w_row);
   map.box = {by_channels ? lines.rows : lines.channels, 1, 1, 1, 1};
   map.box[last] = by_channels ? lines.channels : rows;
@@ -83,8 +87,9 @@ DenseLines dense_lines(const ConvolutionProblem& problem, const Gather& gather, 
   // Few channels waste most of a 128-byte line. In two dimensions the whole line stays, because the
   // kernels were measured with it.
   const auto too_wide = [&] {
-    return gather.groups > 1 ? gather.channels % lines.channels != 0
-                             : dense_space(gather) == 3 && gather.channels <= lines.channels / 2;
+    return gather.groups > 1 && !problem.group_strides
+               ? gather.channels % lines.channels != 0
+               : dense_space(gather) == 3 && gather.channels <= lines.channels / 2;
   };
   while (lines.channels > least && too_wide()) lines.channels /= 2;
   return lines;
@@ -133,6 +138,16 @@ TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& g
   map.mode = TensorMapSpec::Mode::im2col;
   set_sizes(map, gather.rows * gather.groups, phase.pixels, problem.batch);
   set_strides(map, strides);
+  return map;
+}
+
+TensorMapSpec dense_matrix_map(const ConvolutionProblem& problem, std::int64_t matrices,
+                               std::int64_t channels, std::int64_t pixel, std::int64_t matrix,
+                               const PixelBox& box) {
+  TensorMapSpec map = tiled(problem, 4);
+  set_sizes(map, channels, {1, 1, matrix != 0 ? matrices : 1}, problem.batch);
+  set_strides(map, {pixel, 1, 0, 0, matrix});
+  map.box = {box.channels, 1, 1, box.pixels};
   return map;
 }
 

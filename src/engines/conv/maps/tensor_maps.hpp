@@ -45,6 +45,12 @@ TensorMapSpec dense_pixel_map(const ConvolutionProblem& problem, const Gather& g
                               const Gather::Phase& phase, const Dims& strides, bool line,
                               const PixelBox& box);
 
+// The map of a batch's matrices, with sizes {channels, matrices, 1, pixels}; a stride of 0 from one
+// matrix to the next: there is one.
+TensorMapSpec dense_matrix_map(const ConvolutionProblem& problem, std::int64_t matrices,
+                               std::int64_t channels, std::int64_t pixel, std::int64_t matrix,
+                               const PixelBox& box);
+
 // Whether the filter's rows are contiguous instead of its channels.
 bool filter_by_channels(const Gather& gather);
 

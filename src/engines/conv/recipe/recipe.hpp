@@ -47,7 +47,8 @@ struct Recipe {
   bool moments = false;
   bool normalization_gradient = false;
   bool group_strides = false;
-  const char* only_by_name = "";  // why the choice does not take it
+  // Why the choice does not take it, "" where it does; null: it takes all.
+  const char* (*only_by_name)(const ConvolutionProblem& problem) = nullptr;
 
   Refusal (*refusal)(const Seen& seen);
   // The tiles that fit, laid on the problem at any batch size. A candidate's kernel is an index

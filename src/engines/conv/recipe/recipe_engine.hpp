@@ -33,7 +33,10 @@ class RecipeEngine final : public Engine {
   bool makes_moments() const override { return recipe_.moments; }
   bool takes_gradient() const override { return recipe_.normalization_gradient; }
   bool takes_group_strides() const override { return recipe_.group_strides; }
-  std::string only_by_name(const Problem&) const override { return recipe_.only_by_name; }
+  std::string only_by_name(const Problem& problem) const override {
+    if (recipe_.only_by_name == nullptr) return {};
+    return recipe_.only_by_name(std::get<ConvolutionProblem>(problem));
+  }
 
   std::variant<std::vector<Candidate>, Refusal> candidates(
       const Problem& problem, const DeviceDescription& device) const override {
