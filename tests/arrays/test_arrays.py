@@ -95,6 +95,23 @@ class Operations(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "w has sizes"):
             arrays.local(x, random(2, 3, 3, 3))
 
+    def test_products_of_matrices(self):
+        a, b, bias, z = random(5, 8), random(8, 6), random(6), random(5, 6)
+        np.testing.assert_allclose(arrays.matmul(a, b), a @ b)
+        np.testing.assert_allclose(arrays.matmul(b.T, a.T), b.T @ a.T)
+        y = arrays.matmul(a, b, bias=bias, residual=z, activation="relu")
+        np.testing.assert_allclose(y, np.maximum(a @ b + bias + z, 0))
+        several = random(3, 5, 8)
+        np.testing.assert_allclose(arrays.matmul(several, b[None], bias=bias), several @ b + bias)
+        half = arrays.matmul(a.astype(np.float16), b.astype(np.float16), out=np.empty((6, 5), np.float16).T)
+        np.testing.assert_allclose(half, a.astype(np.float16) @ b.astype(np.float16), atol=0.05)
+        with self.assertRaisesRegex(RuntimeError, "b has sizes 5x8, so 5 rows; expected 8, the columns of a"):
+            arrays.matmul(a, a)
+        with self.assertRaisesRegex(ValueError, r"b has sizes \(3, 5, 8\); expected 2 of them"):
+            arrays.matmul(a, several)
+        with self.assertRaisesRegex(ValueError, r"a has sizes \(6,\); expected 2, rows and columns"):
+            arrays.matmul(bias, b)
+
     def test_gradients(self):
         x, w = random(2, 4, 7, 6), random(6, 2, 3, 3)
         dy = random(*forward(x, w, **self.geometry).shape)

@@ -1,4 +1,4 @@
-"""Convolutions and locally connected layers on arrays of any library, without PyTorch.
+"""Convolutions, locally connected layers and products of matrices on arrays of any library, without PyTorch.
 
 Takes objects with ``__cuda_array_interface__`` (CuPy, numba), ``__array_interface__`` (NumPy) or
 ``__dlpack__`` (JAX and others). Arrays in the CPU's memory are computed by Kiln's slow host device, for
@@ -19,6 +19,7 @@ from ._functions import (
     filter_gradient,
 )
 from ._local import local, local_data_gradient, local_filter_gradient
+from ._matmul import matmul
 
 __all__ = [
     "bias_gradient",
@@ -29,4 +30,5 @@ __all__ = [
     "local",
     "local_data_gradient",
     "local_filter_gradient",
+    "matmul",
 ]

@@ -139,7 +139,7 @@ def around(padding: Padding, filter_sizes: Sequence[int], stride: Sequence[int],
 class _Operands:
     """The arrays of a call: their buffers, their common type and device, and the handle."""
 
-    def __init__(self, stream: Optional[int], **arrays: Any) -> None:
+    def __init__(self, stream: Optional[int], ranks: Sequence[int] = (3, 4, 5), **arrays: Any) -> None:
         self.stream = _checks.address(stream, "stream")
         self.buffers: Dict[str, Buffer] = {}
         for name, array in arrays.items():
@@ -147,8 +147,9 @@ class _Operands:
                 self.add(name, array if isinstance(array, Buffer) else buffer_of(array, name, self.stream))
         self.first = next(iter(self.buffers.values()))
         rank = len(self.first.shape)
-        if rank not in (3, 4, 5):
-            raise ValueError(f"{next(iter(arrays))} has sizes {self.first.shape}; expected 3 to 5: N, C and space")
+        if rank not in ranks:
+            what = "3 to 5: N, C and space" if len(ranks) == 3 else "2, rows and columns, or 3 with a batch before them"
+            raise ValueError(f"{next(iter(arrays))} has sizes {self.first.shape}; expected {what}")
         self.spatial = rank - 2
 
     def add(self, name: str, buffer: Buffer) -> None:
@@ -204,11 +205,15 @@ class _Operands:
         )
         _call("kilnSetConvolutionGroupCount", descriptor, ctypes.c_int64(_checks.integer(groups, "groups")))
         _call("kilnSetConvolutionMathMode", descriptor, MATH[math])
+        _call("kilnSetConvolutionAlignment", descriptor, ctypes.c_int64(self.alignment(*more)))
+        return descriptor
+
+    def alignment(self, *more: Buffer) -> int:
+        """What the addresses of all operands are multiples of: a power of two up to 16."""
         bits = 16
         for buffer in (*self.buffers.values(), *more):
             bits |= buffer.address
-        _call("kilnSetConvolutionAlignment", descriptor, ctypes.c_int64(bits & -bits))
-        return descriptor
+        return bits & -bits
 
 
 def _pointer(buffer: Optional[Buffer]) -> ctypes.c_void_p:
