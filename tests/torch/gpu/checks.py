@@ -163,6 +163,45 @@ class Checks(unittest.TestCase):
             raise
         self.assertLess(((got - want).abs().max() / want.abs().max()).item(), 1e-4)
 
+    def test_compile_pass(self):
+        model, x = prepare("resnet18", "f32", 4)
+        model, x = (t.half().to(memory_format=torch.channels_last) for t in (model.eval(), x))
+        torch._dynamo.reset()
+        with torch.no_grad(), kiln.torch.compile_pass() as made:
+            want = model(x)
+            try:
+                got = torch.compile(model)(x)
+            except Exception as error:
+                if "Cannot find a working triton" in str(error):
+                    self.skipTest("no triton")
+                raise
+        torch._dynamo.reset()
+        self.assertLess(((got - want).abs().max() / want.abs().max()).item(), 2e-2)
+        report = kiln.torch.report()
+        self.assertEqual((report.served, report.native, len(made.replaced)), (20, 0, 20))
+        self.assertTrue(any(carries == "norm, addition, relu" for _, carries in made.replaced))
+
+    def test_transposed_with_what_follows(self):
+        for dtype in (torch.float16, torch.float32):
+            for sizes, last in (((4, 64, 20, 20), True), ((2, 24, 9, 7), False)):
+                channels = sizes[1]
+                x, w = torch.randn(sizes, device="cuda"), torch.randn(channels, 32, 2, 2, device="cuda")
+                r = torch.randn(sizes[0], 32, 2 * sizes[2], 2 * sizes[3], device="cuda")
+                x, w, b, r = (t.to(dtype) for t in (x, w, torch.randn(32, device="cuda"), r))
+                if last:
+                    x, r = (t.to(memory_format=torch.channels_last) for t in (x, r))
+                y = F.conv_transpose2d(x.double(), w.double(), b.double(), 2)
+                got = kiln.torch.conv_transpose2d(x, w, b, 2, residual=r, activation="silu")
+                want = F.silu(y + r.double())
+                self.assertLess(((got - want).abs().max() / want.abs().max()).item(), TOLERANCE[dtype])
+                made, moments = torch.ops.kiln.convolution_moments(
+                    x, w, b, [2, 2], [0, 0], [1, 1], True, [0, 0], 1
+                )
+                self.assertLess(((made - y).abs().max() / y.abs().max()).item(), TOLERANCE[dtype])
+                mean = made.double().mean((0, 2, 3))
+                self.assertLess((moments[1] - mean).abs().max().item(), 1e-5 * made.abs().max().item())
+        self.assertEqual(kiln.torch.report().native, 0)
+
     def test_fused_model_in_a_graph(self):
         model, x = prepare("resnet18", "f32", 8)
         model = model.eval().half().to(memory_format=torch.channels_last)
