@@ -226,16 +226,17 @@ std::optional<Choice> find(const Winner& winner, const Problem& problem,
 // The view whose candidate a tuning winner names.
 std::optional<Choice> find_view(const Winner& winner, const std::vector<ProductView>& views,
                                 const DeviceDescription& device, std::size_t workspace) {
-  for (const ProductView& view : views) {
-    if (!winner.tile.ends_with(view.tile)) continue;
-    Winner own = winner;
-    own.tile.resize(own.tile.size() - view.tile.size());
-    auto choice = find(own, view.problem, device, workspace);
-    if (!choice) continue;
-    name_operands(choice->proposal, view);
-    return choice;
-  }
-  return std::nullopt;
+  const ProductView* named = nullptr;  // the tile ends with the longest name
+  for (const ProductView& view : views)
+    if (winner.tile.ends_with(view.tile) &&
+        (named == nullptr || view.tile.size() > named->tile.size()))
+      named = &view;
+  if (named == nullptr) return std::nullopt;
+  Winner own = winner;
+  own.tile.resize(own.tile.size() - named->tile.size());
+  auto choice = find(own, named->problem, device, workspace);
+  if (choice) name_operands(choice->proposal, *named);
+  return choice;
 }
 
 Choice choose_view(const Problem& product, const std::vector<ProductView>& views,

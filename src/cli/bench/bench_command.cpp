@@ -221,10 +221,11 @@ void add_bench_command(Command app, Run& run_command) {
       "legacy zero and cudnn legacy any, the fastest algorithm of cuDNN's legacy interface\n"
       "(cudnnConvolutionForward and its like; not its graph interface) without and with a "
       "workspace\n"
-      "(up to 8 GiB); cublas gemm, the product of the lowered matrices, written out beforehand; "
-      "copy and fma\npeak, what the chip can do. The samples of all of them alternate. 1.30x: "
-      "Kiln's rate "
-      "is 1.30 times\nthat row's. rel: root mean square of the error, relative to the result's.");
+      "(up to 8 GiB); cublas gemm, the product of the lowered matrices, written out beforehand;\n"
+      "cublas, a product of matrices; copy and fma peak, what the chip can do. The samples of all\n"
+      "of them alternate. 1.30x: Kiln's rate is 1.30 times that row's. rel: root mean square of "
+      "the\n"
+      "error, relative to the result's.");
   command.when_parsed(
       [options, &run_command] { run_command = [options] { return run(*options); }; });
 }

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "engines/choice.hpp"
 #include "engines/rewrite/product_views.hpp"
 #include "problem/problem.hpp"
 #include "problem_support.hpp"
@@ -124,6 +125,29 @@ BOOST_AUTO_TEST_CASE(views) {
   const std::string both = texts(columns(a), columns(b), d);
   BOOST_TEST(both.ends_with(cat("a b --dir dgrad --y-strides 40:1:10 g1mb1_ic6iw4_oc10ow4", nwc)),
              both);
+}
+
+// A tuning winner is found again in the view that it was measured in.
+BOOST_AUTO_TEST_CASE(winners_of_every_view) {
+  const DeviceDescription device = known_architecture("h200");
+  const auto matrix = [](std::int64_t rows, std::int64_t columns_of) {
+    return tensor(2, {rows, columns_of}, KILN_TENSOR_NCHW, KILN_DATA_HALF);
+  };
+  const Problem product =
+      make_matmul({}, columns(matrix(256, 512)), matrix(512, 128), matrix(256, 128));
+  std::size_t views = 0;
+  for (const std::string_view view : {"columns as pixels", "d as filter", "threads"}) {
+    for (const Option& option : all_candidates(product, device)) {
+      if (option.name.tile.find(view) == std::string::npos) continue;
+      std::vector<EngineRefusal> refusals;
+      const Choice choice = choose(product, device, {}, refusals, &option.name);
+      BOOST_TEST(choice.tuned);
+      BOOST_TEST(choice.proposal.first().kernel.tile == option.name.tile);
+      ++views;
+      break;
+    }
+  }
+  BOOST_TEST(views == 3u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
