@@ -46,7 +46,8 @@ int run_program(int argc, char** argv) {
   if (!line.parse(std::move(words))) return 0;  // --help, --version
   if (!run) {
     throw UsageError(
-        "no command; expected conv, local, matmul, pool, act, softmax, norm, tensor, bench, tune, fit, "
+        "no command; expected conv, local, matmul, pool, act, softmax, norm, tensor, bench, tune, "
+        "fit, "
         "info, doctor, inspect, prewarm, cache or bundle; see kiln --help");
   }
   return run();

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "core/error.hpp"
-#include "core/integer.hpp"
 #include "core/process/per_process.hpp"
 #include "engines/answers.hpp"
 #include "engines/recent_problems.hpp"
@@ -77,17 +76,6 @@ Found cheapest(const Problem& problem, const DeviceDescription& device, const Gr
         keep_if_faster(*method, each, grant.workspace, best);
   }
   return best;
-}
-
-// Images of one pixel are the rows of a matrix, of which there may be thousands: of more than 128,
-// the next of four sizes from a power of two to the next one, 160, 192, 224, 256, 320. `least`: the
-// smallest number with the same.
-std::int64_t rows_above(std::int64_t rows, std::int64_t& least) {
-  std::int64_t step = 32;
-  while (rows > 8 * step) step *= 2;
-  const std::int64_t reference = ceil_div(rows, step) * step;
-  least = reference - step + 1;
-  return reference;
 }
 
 // The problem at the batch size at which its kernel is chosen, and at the smallest one that uses

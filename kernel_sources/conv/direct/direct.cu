@@ -54,15 +54,13 @@ KILN_KERNEL(direct_gather, 256, 1, GatherParams, params) {
   epilogue.alpha = static_cast<compute_t>(params.alpha);
   epilogue.beta = static_cast<compute_t>(params.beta);
   epilogue.coef = coefficients_of<compute_t>(params);
-  const i64 at = OUT_FIRST[phase] + n * OUT_STRIDE_N +
-                 static_cast<i64>(group) * OUT_STRIDE_GROUP +
-                 static_cast<i64>(in_group) * OUT_STRIDE_ROW + static_cast<i64>(o) * OUT_STRIDE_O + static_cast<i64>(p) * OUT_STRIDE_P +
-                 static_cast<i64>(q) * OUT_STRIDE_Q;
+  const i64 at = OUT_FIRST[phase] + n * OUT_STRIDE_N + static_cast<i64>(group) * OUT_STRIDE_GROUP +
+                 static_cast<i64>(in_group) * OUT_STRIDE_ROW + static_cast<i64>(o) * OUT_STRIDE_O +
+                 static_cast<i64>(p) * OUT_STRIDE_P + static_cast<i64>(q) * OUT_STRIDE_Q;
   i64 z_at = at;
   if constexpr (RESIDUAL)
     z_at = Z_FIRST[phase] + n * Z_STRIDE_N + static_cast<i64>(group) * Z_STRIDE_GROUP +
-           static_cast<i64>(in_group) * Z_STRIDE_ROW +
-           static_cast<i64>(o) * Z_STRIDE_O + static_cast<i64>(p) * Z_STRIDE_P +
-           static_cast<i64>(q) * Z_STRIDE_Q;
+           static_cast<i64>(in_group) * Z_STRIDE_ROW + static_cast<i64>(o) * Z_STRIDE_O +
+           static_cast<i64>(p) * Z_STRIDE_P + static_cast<i64>(q) * Z_STRIDE_Q;
   epilogue.store_one(at, z_at, sum, epilogue.bias_of(static_cast<int>(in_group)));
 }

@@ -109,10 +109,9 @@ KILN_KERNEL(implicit_gemm, SLICES* SLICE_THREADS, MIN_BLOCKS, GatherParams, para
   const int phase = pixels.origin.phase;
   const TapBox taps = taps_of_tile(pixels.origin, pixels.origin.first, pixels.last);
 
-  const element_t* const source =
-      static_cast<const element_t*>(params.source) +
-      static_cast<i64>(pixels.image) * SOURCE_STRIDE_N +
-      static_cast<i64>(tile.group) * SOURCE_STRIDE_GROUP;
+  const element_t* const source = static_cast<const element_t*>(params.source) +
+                                  static_cast<i64>(pixels.image) * SOURCE_STRIDE_N +
+                                  static_cast<i64>(tile.group) * SOURCE_STRIDE_GROUP;
   const element_t* const w = static_cast<const element_t*>(params.w) +
                              static_cast<i64>(tile.group) * W_STRIDE_GROUP + W_FIRST[phase];
   PixelLoader pixel_loader(source, pixels.origin, pixels.last);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/integer.hpp"
+
 namespace kiln {
 namespace {
 
@@ -154,6 +156,14 @@ std::vector<ProductView> product_views(const MatmulProblem& p) {
   if ((!a_by_rows && b_by_rows) || (few && a_by_rows && b_by_columns))
     views.push_back(as_filter(p, !d_by_rows));
   return views;
+}
+
+std::int64_t rows_above(std::int64_t rows, std::int64_t& least) {
+  std::int64_t step = 32;
+  while (rows > 8 * step) step *= 2;
+  const std::int64_t reference = ceil_div(rows, step) * step;
+  least = reference - step + 1;
+  return reference;
 }
 
 void name_operands(Proposal& proposal, const ProductView& view) {

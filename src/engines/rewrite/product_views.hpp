@@ -9,6 +9,7 @@
 //   columns of a, rows of b       its filter gradient             wgrad: dy = a transposed, x = b
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct ProductView {
 // The views that kernels may be fast for, the usual one first: at least one that is a forward pass
 // or a data gradient, which takes every epilogue.
 std::vector<ProductView> product_views(const MatmulProblem& problem);
+
+// The number of rows, of more than 128, at which the kernel for `rows` is chosen: the next of four
+// sizes from a power of two to the next one, 160, 192, 224, 256, 320. `least`: the smallest number
+// with the same.
+std::int64_t rows_above(std::int64_t rows, std::int64_t& least);
 
 // Makes the proposal of a view's convolution one of the product.
 void name_operands(Proposal& proposal, const ProductView& view);
