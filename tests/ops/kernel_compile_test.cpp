@@ -96,8 +96,10 @@ constexpr std::string_view may_spill[] = {
 };
 
 // Dense kernels with sums in their epilogue: a tile of 64x256 in TF32 has a word more than there
-// are registers, with one store and one load of it in all its code.
-constexpr std::string_view sums_may_spill[] = {"dense_moments_wgmma", "dense_gradient_wgmma"};
+// are registers, with one store and one load of it in all its code. So have normalizations whose
+// threads hold the statistics of eight channels, on some chips.
+constexpr std::string_view sums_may_spill[] = {"dense_moments_wgmma", "dense_gradient_wgmma",
+                                               "rows"};
 constexpr int most_spilled_by_sums = 16;  // bytes
 
 int allowed_spill(const KernelSpec& spec) {

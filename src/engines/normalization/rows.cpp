@@ -99,23 +99,23 @@ Combining NormalizationRows::combining_of(bool channels) const {
 // without space are the rows of a matrix.
 std::int64_t NormalizationRows::usual_images() const { return problem.space() > 1 ? 2 : 4096; }
 
+// Registers hold 32 elements of x (128 bytes at most), half as many of x and dy, and half of that
+// with a residual; 24 beside the sums of channels where these are few, a vector being of one.
 int NormalizationRows::held_vectors() const {
-  // Beside the elements there are their channels' sums, fewer where a vector is of one channel.
-  if (road_ == RowRoad::columns) {
-    constexpr int bytes = 64;  // of a tensor
-    const int elements = (combining.inner_combined ? 16 : 32) / (problem.residual ? 2 : 1);
-    return std::max(
-        std::min(elements, bytes / static_cast<int>(size_of(problem.type))) / combining.vector, 1);
-  }
-  return std::max((is_backward(problem.pass) ? 16 : 32) / combining.vector, 2);
+  int elements = is_backward(problem.pass) ? 16 : 32;
+  if (road_ == RowRoad::columns && !combining.inner_combined) elements = 24;
+  int bytes = is_backward(problem.pass) ? 64 : 128;
+  if (problem.residual) elements /= 2, bytes /= 2;
+  const int held = std::min(elements, bytes / static_cast<int>(size_of(problem.type)));
+  return std::max(held / combining.vector, 1);
 }
 
 // Where registers hold a row, in one block or in a cluster, it is read once.
 void NormalizationRows::hold(RowLayout& out) const {
-  // 64 bytes of one tensor are under way, or 32 of each of several.
+  // 64 bytes are under way, of all tensors that are read together.
   const int bytes = combining.vector * static_cast<int>(size_of(problem.type));
-  const bool several = is_backward(problem.pass) || problem.residual;
-  out.unroll = std::clamp((several ? 32 : 64) / bytes, 1, 8);
+  const int together = (is_backward(problem.pass) ? 2 : 1) * (problem.residual ? 2 : 1);
+  out.unroll = std::clamp(64 / (bytes * together), 1, 8);
   if (staged()) return;
   const int most = held_vectors();
   const std::int64_t vectors = combining.combined_vectors();
@@ -149,7 +149,8 @@ RowLayout NormalizationRows::row_layout() const {
     while (out.ty < row_threads && out.ty < vectors && usual_images() * kept * out.ty < busy)
       out.ty *= 2;
   } else {
-    constexpr int least_tx = 8;  // neighboring vectors: 128 bytes of 16 each
+    // Neighboring vectors: 128 bytes of 16 each, or 64, for rows twice as long.
+    const int least_tx = road_ == RowRoad::columns ? 4 : 8;
     out.ty = std::min(power_at_least(enough), row_threads / least_tx);
     out.tx = std::min({32, power_at_least(kept), row_threads / out.ty});
   }
