@@ -37,9 +37,9 @@ device_inline compute_t elements_of_part(const NormalizationParams& params, u32 
 // Combines the totals of the threads that share channels; all of them get the outcome. n: the
 // elements of this thread; all: of all of them together. The exchange is the shared memory from 0.
 device_inline void combine_threads(Totals& totals, compute_t n, compute_t all) {
-  if constexpr (BACKWARD || !CENTERED) {
-    if constexpr (CENTERED) combine_ty(totals.first, 0, add);
-  } else {
+  if constexpr (BACKWARD) {
+    combine_ty(totals.first, 0, add);
+  } else if constexpr (CENTERED) {
     const compute_t weight = all > compute_t(0) ? n / all : compute_t(0);
     compute_t mean[LANES];
 #pragma unroll
@@ -52,7 +52,8 @@ device_inline void combine_threads(Totals& totals, compute_t n, compute_t all) {
       totals.first[i] = mean[i];
     }
   }
-  if constexpr (CENTERED) block_barrier();  // all have read the exchange, which is overwritten
+  if constexpr (BACKWARD || CENTERED)
+    block_barrier();  // all have read the exchange, which is overwritten
   combine_ty(totals.second, 0, add);
 }
 

@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(every_rank_and_any_strides) {
 // In stages blocks share a row that no cluster holds: forward, and where the sums of channels are
 // wanted, of channels.
 BOOST_AUTO_TEST_CASE(rows_in_stages) {
-  auto share = share_of_cases(3);
+  auto share = share_of_cases(6);
   for (const auto& [channels, groups] :
        {std::array<std::int64_t, 2>{8, 1}, {24, 4}, {6, 6}, {12, 2}, {40, 2}})
     for (const kilnTensorFormat_t layout : normalization_layouts)
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(rows_in_stages) {
 
 // Blocks take pixels in turn, the last ones fewer.
 BOOST_AUTO_TEST_CASE(sums_of_channels_beside_dx) {
-  auto share = share_of_cases(3);
+  auto share = share_of_cases(6);
   for (const std::int64_t channels : {1, 5, 24, 96, 200})
     for (const kilnTensorFormat_t layout : normalization_layouts)
       for (const DataType type : all_types) {
@@ -246,6 +246,17 @@ BOOST_AUTO_TEST_CASE(sums_of_channels_beside_dx) {
         BOOST_TEST((item.run(true).bytes == run.bytes));
         BOOST_TEST(item.fault_of(item.run(true, true), true) == "");  // in place
       }
+}
+
+// Not centered, dx needs no sum of g, but dbias does.
+BOOST_AUTO_TEST_CASE(a_bias_without_a_mean) {
+  for (const kilnTensorFormat_t layout : normalization_layouts) {
+    NormalizationSpec spec = over(KILN_NORMALIZATION_GROUP, 2);
+    spec.centered = false;
+    Case item(problem_of(true, spec, tensor_of(KILN_DATA_HALF, {2, 12, 20, 22}, layout)));
+    BOOST_TEST(item.fault() == "");
+    BOOST_TEST(item.fault(true) == "");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(results_in_place_of_x) {
