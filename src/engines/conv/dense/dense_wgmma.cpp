@@ -207,10 +207,6 @@ constexpr Recipe<DenseTile> recipe(const char* name) {
       .moments = !planar,
       .normalization_gradient = !planar,
       .group_strides = !planar,
-      .only_by_name =
-          [](const ConvolutionProblem& problem) {
-            return problem.group_strides ? "no GPU has run its kernel of a batch yet" : "";
-          },
       .refusal = [](const Seen& seen) { return refusal_turned(seen, refusal<planar>); },
       .lay =
           [](const Seen& seen) {
