@@ -85,16 +85,6 @@ def faster(own, contestant="kiln"):
     return f"{own['pytorch']['median_us'] / own[contestant]['median_us']:.2f}"
 
 
-def front_fused():
-    """How many times as fast as PyTorch a step in fused blocks is, and as torch.compile's."""
-    lines = []
-    for (network, batch), own in fused_steps("graph").items():
-        fused = own["kiln fused"]["median_us"]
-        cells = [f"{own[peer]['median_us'] / fused:.2f}" if peer in own else "" for peer in ("pytorch", "pytorch compiled")]
-        lines.append([f"{NETWORKS[network]} ({batch})", *cells])
-    return table(["H200; AMP, channels last, in a CUDA graph (images)", "PyTorch's time over it", "torch.compile's"], lines)
-
-
 def front_networks():
     called, graphs, compiled = as_called(), network_steps(), network_steps(compiled=" compiled")
     lines = []
@@ -163,11 +153,10 @@ def fused_networks():
                   *(f"{name}, GiB" for way, name in FUSED.items() if way != "kiln")], lines)
 
 
-def fused_speeds(contestant, peer, how="graph"):
-    """How many times as fast as a peer, over the networks: the least, the geometric mean, the most."""
-    own = [rows[peer]["median_us"] / rows[contestant]["median_us"] for rows in fused_steps(how).values()
-           if peer in rows and contestant in rows]
-    return [f"{value:.2f}" for value in (min(own), mean(own), max(own))]
+def fused_speeds(network, batch):
+    """How many times as fast as PyTorch's a step in fused blocks is in a CUDA graph, and as torch.compile's."""
+    own = fused_steps("graph")[network, batch]
+    return [f"{own[peer]['median_us'] / own['kiln fused']['median_us']:.2f}" for peer in ("pytorch", "pytorch compiled")]
 
 
 def worst_measure():
@@ -251,6 +240,7 @@ def first_step(column, choose):
 TABLES = {
     "README.md": {"networks": front_networks, "layers": speed_ranges},
     "src/python/README.md": {"networks as called": networks_as_called, "networks in graphs": networks_in_graphs,
+                             "fused blocks": fused_networks,
                              "host": lambda: host_times("h200", HOST), "several GPUs": several_gpus},
     "src/plan/README.md": {"first calls": in_first_calls},
 }
@@ -259,6 +249,8 @@ SENTENCES = {
     "README.md": [
         ("compile {} to {} kernels, {} to {} s on 16 cores, once.",
          lambda: [first_step(column, choose) for column in ("kernels", "seconds") for choose in (min, max)]),
+        ("In a CUDA graph a step of ResNet-50 with 128 images is then {} times as fast as PyTorch's and {} times as fast as "
+         "torch.compile's.", lambda: fused_speeds("resnet50", 128)),
         ("Single layers, H200, {}.", lambda: [chip_and_days(read([ROOT / "h200/layers_f16_nhwc.csv"])[0])[1]]),
         ("filter gradients of exact f32 reach {} of cuDNN's speed at worst, DeepLab's dilated layers in TF32 {}.",
          lambda: [speed_of("f32_nchw", direction=["wgrad"], suite=["diffusion", "vgg16"]),

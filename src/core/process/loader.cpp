@@ -11,8 +11,8 @@
 namespace kiln {
 namespace {
 
-// Not std::timed_mutex, which some standard libraries construct when the program begins. All zeros is
-// PTHREAD_MUTEX_INITIALIZER.
+// Not std::timed_mutex, which some standard libraries construct when the program begins. All zeros
+// is PTHREAD_MUTEX_INITIALIZER.
 constinit pthread_mutex_t mutex{};
 // The thread that holds the lock to use the loader, and the one that holds it to fork; 0: none.
 constinit std::atomic<pthread_t> user{0}, forker{0};
