@@ -219,13 +219,6 @@ def speed_of(name, **case):
     return f"{min(own):.2f}"
 
 
-def copy_share(layer, contestant):
-    """What an operation on 128 images of f32 in NCHW reaches of the device's own copy, in percent."""
-    own = {row["contestant"]: row["gbps"] for row in read([ROOT / "h200/memory.csv"])[1]
-           if (row["layer"], row["type"], row["layout"], row["batch"]) == (layer, "f32", "nchw", "128")}
-    return f"{own[contestant] / own['copy'] * 100:.0f}"
-
-
 def step(network, mode, column, way="kiln"):
     return float(as_called()[network, mode, "training", "32", way][column])
 
@@ -255,10 +248,6 @@ SENTENCES = {
         ("filter gradients of exact f32 reach {} of cuDNN's speed at worst, DeepLab's dilated layers in TF32 {}.",
          lambda: [speed_of("f32_nchw", direction=["wgrad"], suite=["diffusion", "vgg16"]),
                   speed_of("networks_tf32_nchw", suite=["deeplabv3_resnet50"])]),
-        ("The data gradient of 9x9 filters in TF32** ({} of cuDNN's speed)",
-         lambda: [speed_of("tf32_nhwc", suite=["paper"], direction=["dgrad"])]),
-        ("({}% of a copy's rate; cuDNN {}%)",
-         lambda: [copy_share("sum of all 96x118x118", name) for name in ("kiln", "cudnn legacy")]),
     ],
     "src/python/README.md": [
         ("A step with `measure` takes at worst {}% longer", lambda: [worst_measure()]),
