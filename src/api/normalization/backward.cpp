@@ -4,7 +4,12 @@
 using kiln::api::create_plan;
 using kiln::api::optional_tensor;
 using kiln::api::tensor_of;
-using namespace kiln::api::normalization;
+using kiln::api::normalization::backward_apply_operands;
+using kiln::api::normalization::backward_operands;
+using kiln::api::normalization::execute;
+using kiln::api::normalization::parts_of;
+using kiln::api::normalization::run;
+using kiln::api::normalization::spec_of;
 
 kilnStatus_t kilnCreateNormalizationBackwardPlan(
     kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, kilnTensorDescriptor_t xDesc,

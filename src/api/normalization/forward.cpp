@@ -4,7 +4,14 @@
 using kiln::api::create_plan;
 using kiln::api::optional_tensor;
 using kiln::api::tensor_of;
-using namespace kiln::api::normalization;
+using kiln::api::normalization::execute;
+using kiln::api::normalization::factor_of;
+using kiln::api::normalization::forward_operands;
+using kiln::api::normalization::Parts;
+using kiln::api::normalization::parts_of;
+using kiln::api::normalization::run;
+using kiln::api::normalization::spec_of;
+using kiln::api::normalization::training_operands;
 
 kilnStatus_t kilnCreateNormalizationForwardTrainingPlan(
     kilnHandle_t handle, kilnNormalizationDescriptor_t normDesc, kilnTensorDescriptor_t xDesc,

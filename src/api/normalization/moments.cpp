@@ -5,7 +5,16 @@ using kiln::api::create_plan;
 using kiln::api::execute_plan;
 using kiln::api::run_at_once;
 using kiln::api::tensor_of;
-using namespace kiln::api::normalization;
+using kiln::api::normalization::combine_operands;
+using kiln::api::normalization::execute;
+using kiln::api::normalization::factor_alone;
+using kiln::api::normalization::factor_of;
+using kiln::api::normalization::none;
+using kiln::api::normalization::Parts;
+using kiln::api::normalization::parts_of;
+using kiln::api::normalization::run;
+using kiln::api::normalization::scalar_type_of;
+using kiln::api::normalization::spec_of;
 
 kilnStatus_t kilnCreateNormalizationMomentsPlan(kilnHandle_t handle, kilnTensorDescriptor_t xDesc,
                                                 kilnPlan_t* plan) {
