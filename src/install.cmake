@@ -52,25 +52,3 @@ if(KILN_BUILD_CLI AND KILN_BUILD_TORCH)
   install(TARGETS kiln kiln_torch LIBRARY DESTINATION lib COMPONENT python EXCLUDE_FROM_ALL NAMELINK_SKIP)
   install(TARGETS kiln_cli RUNTIME DESTINATION bin COMPONENT python EXCLUDE_FROM_ALL)
 endif()
-
-# ---- packages (cpack): a tarball and a Debian package of the same tree ------------------------------
-set(CPACK_PACKAGE_NAME kiln)
-set(CPACK_PACKAGE_VENDOR "The Kiln developers")
-set(CPACK_PACKAGE_CONTACT "The Kiln developers")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
-set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
-set(CPACK_PACKAGE_FILE_NAME kiln-${PROJECT_VERSION}-linux-x86_64)
-set(CPACK_GENERATOR TGZ DEB)
-set(CPACK_STRIP_FILES ON)
-set(CPACK_DEB_COMPONENT_INSTALL OFF)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION libs)
-# KILN_GLIBC: the oldest version that the binaries run with, where it is known.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS libc6)
-if(KILN_GLIBC)
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${KILN_GLIBC})")
-endif()
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++")  # the host device's compiler
-# Times in packages are that of the sources, and not of the build.
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/src/package_times.cmake)
-include(CPack)

@@ -70,8 +70,9 @@ ProductView gather_view(const MatmulProblem& p, const Sides& sides) {
   ConvolutionProblem problem = common(p);
   set_space(problem, p.batch == 0 ? 0 : pixels, as_columns);
   const std::int64_t groups = problem.groups;
-  const auto dims = [&](const Pixels& matrix, std::int64_t each) {
-    return strides_of(matrix, pixels, each * groups, as_columns);
+  // clang 14 captures no structured binding.
+  const auto dims = [groups, as_columns, count = pixels](const Pixels& matrix, std::int64_t each) {
+    return strides_of(matrix, count, each * groups, as_columns);
   };
   if (p.epilogue.residual) problem.z_strides = dims(Pixels::rows(z), channels);
   GroupStrides group{source.batch, filter.batch, result.batch, z.batch};
