@@ -31,7 +31,7 @@ extern "C" {
  * are not centered, an infinity makes s 0, and y NaN for itself alone. */
 
 /* What shares a mean and a deviation. */
-typedef enum {
+typedef enum KILN_ENUM_BASE {
   /* A channel: all images and space. Ioffe and Szegedy, "Batch Normalization", 2015. */
   KILN_NORMALIZATION_BATCH = 1600,
   /* A channel of an image. Ulyanov, Vedaldi and Lempitsky, "Instance Normalization", 2016. */

@@ -34,9 +34,11 @@ std::map<std::string, std::map<std::string, int>> declared() {
   return out;
 }
 
-// Whether none of these enumerations converts to another one.
+// Whether none of these enumerations converts to another one, and each holds any int
+// (KILN_ENUM_BASE), so that the library may look at a wrong value.
 template <class... Enums>
 constexpr bool none_converts() {
+  static_assert((std::is_same_v<std::underlying_type_t<Enums>, int> && ...));
   const auto one = []<class From>(From*) {
     return ((std::is_same_v<From, Enums> || !std::is_convertible_v<From, Enums>)&&...);
   };
