@@ -11,7 +11,7 @@
 
 #include "api/api.hpp"
 #include "api/epilogue.hpp"
-#include "api/plan_cache.hpp"
+#include "api/plan/plan_cache.hpp"
 #include "core/process/per_process.hpp"
 #include "device/device.hpp"
 #include "plan/background.hpp"

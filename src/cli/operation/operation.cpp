@@ -118,6 +118,43 @@ void ActivationOptions::add_to(Command app, const std::string& help) {
                  "upper bound of clip (infinity)");
 }
 
+void add_math(Command app, std::string& mode) {
+  app.add_option("--math", mode,
+                 "default: tensor cores where their error is no worse than f32's; strict: fused "
+                 "multiply-adds alone; tf32: f32 cut to 11 bits")
+      .one_of(names_of<kilnMathMode_t>())
+      .show_default();
+}
+
+void EpilogueOptions::add_to(Command app, const std::string& of_bias, const std::string& z,
+                             const std::string& passes) {
+  app.add_flag("--bias", bias, "Add a bias" + of_bias + passes);
+  app.add_option("--bias-stride", bias_stride,
+                 "Elements from one element of the bias to the next; 0: one for all")
+      .not_negative()
+      .show_default();
+  app.add_flag("--residual", residual, "beta scales a " + z + " z of its own" + passes);
+  app.add_flag("--residual-last", residual_last,
+               "The term that beta scales is added after the activation" + passes);
+  activation.add_to(app, "Activation of the sum" + passes);
+}
+
+EpilogueList EpilogueOptions::make(const Tensor& z, const Tensor& bias_tensor,
+                                   bool activates) const {
+  using Kind = EpilogueOperation::Kind;
+  EpilogueList list;
+  const bool active = activates && activation.mode != "identity";
+  if (bias) list.push_back({.kind = Kind::bias, .tensor = bias_tensor});
+  if (active) list.push_back({.kind = Kind::activation, .activation = activation.make()});
+  if (residual || residual_last) {
+    EpilogueOperation added{.kind = Kind::residual};
+    if (residual) added.tensor = z;
+    const bool first = !residual_last && active;
+    list.insert(first ? list.end() - 1 : list.end(), std::move(added));
+  }
+  return list;
+}
+
 Activation ActivationOptions::make() const {
   Activation out;
   if (!parse_name(mode, out.mode))

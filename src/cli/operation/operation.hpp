@@ -64,6 +64,22 @@ struct ActivationOptions {
   Activation make() const;  // throws BAD_PARAM
 };
 
+// The flag --math, in MODE.
+void add_math(Command app, std::string& mode);
+
+// What is done to a result: the flags --bias, --bias-stride, --residual, --residual-last, --act,
+// --coef and --coef2.
+struct EpilogueOptions {
+  bool bias = false, residual = false, residual_last = false;
+  std::int64_t bias_stride = 1;
+  ActivationOptions activation{"identity"};
+  // of_bias, z, passes: words of the help.
+  void add_to(Command app, const std::string& of_bias, const std::string& z,
+              const std::string& passes);
+  // activates: whether the activation is one of the list's. Throws BAD_PARAM.
+  EpilogueList make(const Tensor& z, const Tensor& bias_tensor, bool activates = true) const;
+};
+
 // The flags --NAME-strides, one for each name.
 struct StrideOptions {
   std::vector<std::pair<std::string, std::string>> texts;  // name, "a:b:c"

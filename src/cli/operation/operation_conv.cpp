@@ -38,24 +38,12 @@ class ConvOperation final : public Operation {
     app.add_option("--mode", mode_, "Cross-correlation, or convolution with the filter flipped")
         .one_of({"xcorr", "conv"})
         .show_default();
-    app.add_option("--math", math_,
-                   "default: tensor cores where their error is no worse than f32's; strict: fused "
-                   "multiply-adds alone; tf32: f32 cut to 11 bits")
-        .one_of(names_of<kilnMathMode_t>())
-        .show_default();
+    add_math(app, math_);
     app.add_option("--align", alignment_,
                    "Bytes that every operand's address is a multiple of; below 16, kernels go "
                    "element by element")
         .show_default();
-    app.add_flag("--bias", bias_, "Add a bias (fwd, dgrad)");
-    app.add_option("--bias-stride", bias_stride_,
-                   "Elements from one channel's bias to the next; 0: one for all")
-        .not_negative()
-        .show_default();
-    app.add_flag("--residual", residual_, "beta scales a tensor z of its own (fwd, dgrad)");
-    app.add_flag("--residual-last", residual_last_,
-                 "The term that beta scales is added after the activation (fwd, dgrad)");
-    activation_.add_to(app, "Activation of the sum (fwd, dgrad)");
+    epilogue_.add_to(app, "", "tensor", " (fwd, dgrad)");
     app.add_flag("--moments", moments_,
                  "Also count, mean and sum of squares around it, of each channel of the result as "
                  "stored (fwd, dgrad)");
@@ -82,7 +70,7 @@ class ConvOperation final : public Operation {
     Tensor z = result, bias = result;
     for (int i = 0; i < bias.rank; ++i) bias.dims[i] = i == 1 ? result.dims[1] : 1;
     bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
-    bias.strides[1] = bias_stride_;
+    bias.strides[1] = epilogue_.bias_stride;
     strides_.apply(o.x, "x");
     strides_.apply(o.w, "w");
     strides_.apply(o.y, "y");
@@ -112,36 +100,24 @@ class ConvOperation final : public Operation {
 
  private:
   EpilogueList epilogue(const Tensor& z, const Tensor& bias) const {
-    using Kind = EpilogueOperation::Kind;
-    EpilogueList list;
-    const bool active = activation_.mode != "identity" && !gradient_;
-    if (bias_) list.push_back({.kind = Kind::bias, .tensor = bias});
-    if (active) list.push_back({.kind = Kind::activation, .activation = activation_.make()});
-    if (residual_ || residual_last_) {
-      EpilogueOperation residual{.kind = Kind::residual};
-      if (residual_) residual.tensor = z;
-      const bool first = !residual_last_ && active;
-      list.insert(first ? list.end() - 1 : list.end(), std::move(residual));
-    }
-    if (moments_) list.push_back({.kind = Kind::moments});
+    EpilogueList list = epilogue_.make(z, bias, !gradient_);
+    if (moments_) list.push_back({.kind = EpilogueOperation::Kind::moments});
     return list;
   }
   // With --norm-gradient, --act is the normalization's.
   void add_gradient(EpilogueList& list, const Tensor& x, const Tensor& residual) const {
     EpilogueOperation gradient{.kind = EpilogueOperation::Kind::gradient,
                                .tensor = x,
-                               .activation = activation_.make(),
+                               .activation = epilogue_.activation.make(),
                                .affine = !plain_};
     if (norm_residual_) gradient.residual = residual;
     list.push_back(std::move(gradient));
   }
 
-  std::int64_t bias_stride_ = 1;
   std::int64_t alignment_ = ConvolutionSpec{}.alignment;
   std::string direction_ = "fwd", mode_ = "xcorr", math_ = "default";
-  bool bias_ = false, residual_ = false, residual_last_ = false, moments_ = false,
-       gradient_ = false, plain_ = false, norm_residual_ = false;
-  ActivationOptions activation_{"identity"};
+  bool moments_ = false, gradient_ = false, plain_ = false, norm_residual_ = false;
+  EpilogueOptions epilogue_;
   StrideOptions strides_{{"x", "w", "y", "z", "norm-x", "norm-residual"}};
 };
 

@@ -38,22 +38,10 @@ class MatmulOperation final : public Operation {
              "Whether the elements of a row or of a column of " + matrix + " lie side by side")
           .one_of({"row", "column"})
           .show_default();
-    app.add_option("--math", math_,
-                   "default: tensor cores where their error is no worse than f32's; strict: fused "
-                   "multiply-adds alone; tf32: f32 cut to 11 bits")
-        .one_of(names_of<kilnMathMode_t>())
-        .show_default();
+    add_math(app, math_);
     app.add_option("--align", alignment_, "Bytes that every operand's address is a multiple of")
         .show_default();
-    app.add_flag("--bias", bias_, "Add a bias, one element a column of d");
-    app.add_option("--bias-stride", bias_stride_,
-                   "Elements from one column's bias to the next; 0: one for all")
-        .not_negative()
-        .show_default();
-    app.add_flag("--residual", residual_, "beta scales a matrix z of its own");
-    app.add_flag("--residual-last", residual_last_,
-                 "The term that beta scales is added after the activation");
-    activation_.add_to(app, "Activation of the sum");
+    epilogue_.add_to(app, ", one element a column of d", "matrix", "");
     strides_.add_to(app);
   }
 
@@ -74,23 +62,12 @@ class MatmulOperation final : public Operation {
     Tensor bias = d;
     std::fill_n(bias.dims.begin(), rank - 1, 1);
     bias.strides = dense_strides(KILN_TENSOR_NCHW, bias.rank, bias.dims);
-    bias.strides[rank - 1] = bias_stride_;
+    bias.strides[rank - 1] = epilogue_.bias_stride;
     MatmulSpec spec;
     parse_name(math_, spec.math);
     check_alignment(alignment_);
     spec.alignment = alignment_;
-    using Kind = EpilogueOperation::Kind;
-    EpilogueList list;
-    const bool active = activation_.mode != "identity";
-    if (bias_) list.push_back({.kind = Kind::bias, .tensor = bias});
-    if (active) list.push_back({.kind = Kind::activation, .activation = activation_.make()});
-    if (residual_ || residual_last_) {
-      EpilogueOperation residual{.kind = Kind::residual};
-      if (residual_) residual.tensor = z;
-      const bool first = !residual_last_ && active;
-      list.insert(first ? list.end() - 1 : list.end(), std::move(residual));
-    }
-    return make_matmul(spec, a, b, d, list);
+    return make_matmul(spec, a, b, d, epilogue_.make(z, bias));
   }
 
   std::string name_in(const std::string& line) const override {
@@ -120,10 +97,9 @@ class MatmulOperation final : public Operation {
     std::string matrix, order = "row";
   };
   std::vector<Layout> layouts_{{"a"}, {"b"}, {"d"}, {"z"}};
-  std::int64_t bias_stride_ = 1, alignment_ = MatmulSpec{}.alignment;
+  std::int64_t alignment_ = MatmulSpec{}.alignment;
   std::string math_ = "default";
-  bool bias_ = false, residual_ = false, residual_last_ = false;
-  ActivationOptions activation_{"identity"};
+  EpilogueOptions epilogue_;
   StrideOptions strides_{{"a", "b", "d", "z"}};
 };
 

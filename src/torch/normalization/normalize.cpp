@@ -3,6 +3,7 @@
 
 #include "torch/convolution/serving.hpp"
 #include "torch/normalization/checks.hpp"
+#include "torch/normalization/operands.hpp"
 #include "torch/normalization/operators.hpp"
 
 namespace kiln::torch {
@@ -27,23 +28,13 @@ void share_call(const NormalizationCall& call, Value* from_input) {
   from_input[8] = call.own ? 1 : 0;
 }
 
-// The operands that both passes have; copies own what is not in the layout of the results.
-struct Operand {
-  NormalizationOperands list;
-  Tensor x_copy, residual_copy;
-
-  explicit Operand(const NormalizationCall& call) {
-    const Format format = format_of(call.x);
-    list.x = in_format(call.x, format, x_copy).data();
-    if (call.residual.defined())
-      list.residual = in_format(call.residual, format, residual_copy).data();
-    list.mean = call.mean.data();
-    list.inverse_deviation = call.inverse_deviation.data();
-    if (!call.weight.defined()) return;
-    list.scale = call.weight.data();
-    list.bias = call.bias.data();
-  }
-};
+// The operands that both passes have.
+NormalizedOperands operands_of(const NormalizationCall& call) {
+  NormalizedOperands out(call.x, call.residual, call.weight, call.bias);
+  out.list.mean = call.mean.data();
+  out.list.inverse_deviation = call.inverse_deviation.data();
+  return out;
+}
 
 void normalize_composed(const NormalizationCall& call, Value* stack) {
   share_call(call, stack);
@@ -88,7 +79,7 @@ void normalize(Value* stack, std::uint64_t, std::uint64_t) {
   const bool ready = step.ready(Policy::wait);
   step.count(ready);
   if (!ready) return normalize_composed(call, stack);
-  Operand operand(call);
+  NormalizedOperands operand = operands_of(call);
   Tensor y = new_like(call.x);
   operand.list.y = y.mutable_data();
   step.run(operand.list);
@@ -109,7 +100,7 @@ void normalize_backward(Value* stack, std::uint64_t, std::uint64_t) {
   step.count(ready);
   if (!ready) return gradient_composed(call, stack);
   const Tensor& x = call.of.x;
-  Operand operand(call.of);
+  NormalizedOperands operand = operands_of(call.of);
   Tensor dy_copy;
   operand.list.dy = in_format(call.dy, format_of(x), dy_copy).data();
   const Extents channels{x.size(1)}, one{1};

@@ -3,6 +3,7 @@
 
 #include "torch/convolution/serving.hpp"
 #include "torch/normalization/checks.hpp"
+#include "torch/normalization/operands.hpp"
 #include "torch/normalization/operators.hpp"
 
 namespace kiln::torch {
@@ -57,21 +58,6 @@ struct RowsCall {
       out.residual_strides = side_in_format(residual, format).strides;
     }
     return out;
-  }
-};
-
-// The operands that both passes have; copies own what is not in the layout of the results.
-struct RowsOperands {
-  NormalizationOperands list;
-  Tensor x_copy, residual_copy;
-
-  explicit RowsOperands(const RowsCall& call) {
-    const Format format = format_of(call.x);
-    list.x = in_format(call.x, format, x_copy).data();
-    if (call.residual.defined())
-      list.residual = in_format(call.residual, format, residual_copy).data();
-    if (call.weight.defined()) list.scale = call.weight.data();
-    if (call.bias.defined()) list.bias = call.bias.data();
   }
 };
 
@@ -159,7 +145,7 @@ void normalize_rows(Value* stack, std::uint64_t, std::uint64_t) {
   const bool ready = step.ready(Policy::wait);
   step.count(ready);
   if (!ready) return rows_composed(call, stack);
-  RowsOperands operands(call);
+  NormalizedOperands operands(call.x, call.residual, call.weight, call.bias);
   Tensor y = new_like(call.x), inverse_deviation = call.new_statistics();
   Tensor mean = call.centered ? call.new_statistics() : call.none();
   operands.list.y = y.mutable_data();
@@ -190,7 +176,7 @@ void normalize_rows_backward(Value* stack, std::uint64_t, std::uint64_t) {
   const bool ready = step.ready(Policy::wait);
   step.count(ready);
   if (!ready) return rows_gradient_composed(call, stack);
-  RowsOperands operands(call.of);
+  NormalizedOperands operands(call.of.x, call.of.residual, call.of.weight, call.of.bias);
   Tensor dy_copy;
   operands.list.dy = in_format(call.dy, format_of(x), dy_copy).data();
   if (call.of.centered) operands.list.mean = call.mean.data();

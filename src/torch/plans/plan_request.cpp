@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "torch/plans/descriptors.hpp"
+#include "torch/plans/epilogue_list.hpp"
+#include "torch/plans/matmul_plan.hpp"
 #include "torch/plans/normalization_plan.hpp"
 #include "torch/plans/workspace.hpp"
 
@@ -29,35 +31,6 @@ bool has_list(const PlanRequest& r) {
   return r.has_bias != 0 || r.has_residual != 0 || r.has_moments != 0 ||
          r.activation != KILN_ACTIVATION_IDENTITY;
 }
-
-void set_list(kilnEpilogueDescriptor_t epilogue, const PlanRequest& r,
-              kilnTensorDescriptor_t bias) {
-  if (r.has_bias != 0) must(kilnAddEpilogueBias(epilogue, bias));
-  if (r.has_residual != 0) {
-    TensorDescriptor residual;
-    set_tensor(residual, r, {r.c.sizes, r.residual_strides});
-    must(kilnAddEpilogueResidual(epilogue, residual));
-  }
-  if (r.activation != KILN_ACTIVATION_IDENTITY) {
-    ActivationDescriptor activation;
-    must(kilnSetActivationDescriptor(activation, static_cast<kilnActivationMode_t>(r.activation),
-                                     r.activation_coefficient()));
-    must(kilnAddEpilogueActivation(epilogue, activation));
-  }
-  if (r.has_moments != 0) must(kilnAddEpilogueMoments(epilogue));
-}
-
-// The addresses of a list's tensors, in its order.
-struct ListOperands {
-  std::array<const void*, 3> all{};
-  int count = 0;
-  ListOperands(const PlanRequest& r, const Operands& o) {
-    const auto add = [&](const void* operand) { all[static_cast<std::size_t>(count++)] = operand; };
-    if (r.has_bias != 0) add(o.bias);
-    if (r.has_residual != 0) add(o.residual);
-    if (r.has_moments != 0) add(o.moments);
-  }
-};
 
 kilnPlan_t create_with_list(kilnHandle_t handle, const PlanRequest& r, kilnTensorDescriptor_t x,
                             kilnFilterDescriptor_t w, kilnConvolutionDescriptor_t convolution,
@@ -157,40 +130,6 @@ kilnPlan_t create_pool(kilnHandle_t handle, const PlanRequest& r) {
   set_tensor(dx, r, {r.a.sizes, r.residual_strides});
   must(kilnCreatePoolingBackwardPlan(handle, pooling, y, x, dx, &plan));
   return plan;
-}
-
-// The bias as a tensor of the result's rank, whose dimension `along` it has.
-void set_bias(kilnTensorDescriptor_t bias, const PlanRequest& r, std::size_t along) {
-  PlanRequest::Side side{};
-  side.sizes.fill(1);
-  side.strides.fill(1);
-  side.sizes[along] = r.c.sizes[along];
-  side.strides[along] = r.bias_stride;
-  set_tensor(bias, r, side);
-}
-
-kilnPlan_t create_product(kilnHandle_t handle, const PlanRequest& r) {
-  TensorDescriptor a, b, c;
-  set_tensor(a, r, r.a);
-  set_tensor(b, r, r.b);
-  set_tensor(c, r, r.c);
-  MatmulDescriptor product;
-  must(kilnSetMatmulDescriptor(product, static_cast<kilnMathMode_t>(r.math), r.alignment));
-  TensorDescriptor bias;
-  if (r.has_bias != 0) set_bias(bias, r, static_cast<std::size_t>(r.rank - 1));
-  EpilogueDescriptor epilogue;
-  set_list(epilogue, r, bias);
-  kilnPlan_t plan = nullptr;
-  must(kilnCreateMatmulPlan(handle, product, a, b, epilogue, c, &plan));
-  return plan;
-}
-
-kilnStatus_t execute_product(kilnHandle_t handle, kilnPlan_t plan, const PlanRequest& request,
-                             const Operands& o) {
-  const auto [one, zero] = scalars_of(request);
-  const ListOperands list(request, o);
-  return kilnExecuteMatmul(handle, plan, one, o.a, o.b, request.has_residual != 0 ? one : zero,
-                           list.count, list.all.data(), o.c);
 }
 
 bool is_by_channel(Pass pass) { return pass >= Pass::multiply && pass <= Pass::sum_channels; }

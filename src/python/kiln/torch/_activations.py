@@ -71,6 +71,7 @@ ACTIVATIONS: Dict[str, Activation] = {
     ),
     "mish": Activation(718, lambda x, c: F.mish(x), lambda d, x, c: _mish_gradient(d, x), False),
 }
+IDENTITY = ACTIVATIONS["identity"].number
 _BY_NUMBER = {activation.number: activation for activation in ACTIVATIONS.values()}
 
 

@@ -150,7 +150,7 @@ def _save(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
     x, cache, weight, bias, residual, *ctx.geometry, ctx.activation, ctx.coefficient = inputs
     ctx.bias_sizes = None if bias is None else list(bias.shape)
     if _activations.by_number(ctx.activation).from_result:
-        ctx.save_for_backward(x, cache, weight, None, None, None if ctx.activation == 700 else output)
+        ctx.save_for_backward(x, cache, weight, None, None, None if ctx.activation == _activations.IDENTITY else output)
     else:  # the gradient needs the activation's argument, so it is computed again
         ctx.save_for_backward(x, cache, weight, bias, residual, None)
 
@@ -160,8 +160,8 @@ def _gradients(ctx: Any, dy: Tensor) -> Tuple[Any, ...]:
     stride, padding, dilation, groups = ctx.geometry
     activation = _activations.by_number(ctx.activation)
     if not activation.from_result:
-        y = torch.ops.kiln.convolution_cached(x, cache, weight, bias, residual, *ctx.geometry, 700, 0.0)
-    dz = dy if ctx.activation == 700 else activation.gradient(dy, y, ctx.coefficient)
+        y = torch.ops.kiln.convolution_cached(x, cache, weight, bias, residual, *ctx.geometry, _activations.IDENTITY, 0.0)
+    dz = dy if ctx.activation == _activations.IDENTITY else activation.gradient(dy, y, ctx.coefficient)
     of_x, of_cache, of_weight, of_bias, of_residual = ctx.needs_input_grad[:5]
     planes = planes_of(cache, x, weight, stride, dilation)
     (_, *before), after = _sides.split(padding, x.dim() - 2)

@@ -44,7 +44,7 @@ def _save(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
     a, b, bias, residual, ctx.activation, ctx.coefficient, ctx.tf32 = inputs
     from_result = _activations.by_number(ctx.activation).from_result
     if from_result:
-        ctx.save_for_backward(a, b, None, None, None if ctx.activation == 700 else output)
+        ctx.save_for_backward(a, b, None, None, None if ctx.activation == _activations.IDENTITY else output)
     else:  # the gradient needs the activation's argument, so it is computed again
         ctx.save_for_backward(a, b, bias, residual, None)
 
@@ -55,11 +55,11 @@ def _gradients(ctx: Any, dy: Tensor) -> Tuple[Any, ...]:
 
     def product(left: Tensor, right: Tensor, *epilogue: Optional[Tensor]) -> Tensor:
         of = epilogue or (None, None)
-        return torch.ops.kiln.matmul_bias_activation(left, right, *of, 700, 0.0, ctx.tf32)
+        return torch.ops.kiln.matmul_bias_activation(left, right, *of, _activations.IDENTITY, 0.0, ctx.tf32)
 
     if not activation.from_result:
         y = product(a, b, bias, residual)
-    dz = dy if ctx.activation == 700 else activation.gradient(dy, y, ctx.coefficient)
+    dz = dy if ctx.activation == _activations.IDENTITY else activation.gradient(dy, y, ctx.coefficient)
     wanted = ctx.needs_input_grad
     da = db = dbias = None
     if wanted[0]:

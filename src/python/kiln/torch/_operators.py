@@ -50,7 +50,7 @@ def _save_for_forward(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
     ctx.geometry, ctx.activation, ctx.coefficient = geometry, activation, coefficient
     ctx.bias_sizes = None if bias is None else list(bias.shape)
     if _activations.by_number(activation).from_result:
-        ctx.save_for_backward(x, weight, None, None, None if activation == 700 else output)
+        ctx.save_for_backward(x, weight, None, None, None if activation == _activations.IDENTITY else output)
     else:  # the gradient needs the activation's argument, so it is computed again
         ctx.save_for_backward(x, weight, bias, residual, None)
 
@@ -59,9 +59,9 @@ def _gradients_of_forward(ctx: Any, dy: torch.Tensor) -> Tuple[Any, ...]:
     x, weight, bias, residual, y = ctx.saved_tensors
     activation = _activations.by_number(ctx.activation)
     if not activation.from_result:
-        identity = (700, 0.0)
+        identity = (_activations.IDENTITY, 0.0)
         y = torch.ops.kiln.convolution_bias_activation(x, weight, bias, residual, *ctx.geometry, *identity)
-    dz = dy if ctx.activation == 700 else activation.gradient(dy, y, ctx.coefficient)
+    dz = dy if ctx.activation == _activations.IDENTITY else activation.gradient(dy, y, ctx.coefficient)
     wanted = [ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[2]]
     gradients: Tuple[Any, ...] = (None, None, None)
     if any(wanted):

@@ -13,6 +13,7 @@ from typing import Any, Tuple
 import torch
 
 from .. import _activations
+from .._activations import IDENTITY
 from . import _composed, _rows
 
 Tensor = torch.Tensor
@@ -40,7 +41,6 @@ _SCHEMAS = (
     f"{GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     *_rows.SCHEMAS,
 )
-IDENTITY = 700
 ops = torch.ops.kiln
 
 

@@ -9,6 +9,7 @@ from typing import Any, Optional, Tuple
 import torch
 
 from .. import _activations
+from .._activations import IDENTITY
 from . import _composed
 
 Tensor = torch.Tensor
@@ -21,7 +22,6 @@ SCHEMAS = (
     f"normalize_rows_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor invstd, {_OPTIONS}, "
     "int activation, float coefficient, bool with_residual) -> (Tensor, Tensor, Tensor, Tensor)",
 )
-IDENTITY = 700
 ops = torch.ops.kiln
 
 

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
 
+from .._activations import IDENTITY
 from .._norm import _composed
-from .._norm._operators import IDENTITY, saved
+from .._norm._operators import saved
 
 Tensor = torch.Tensor
 ops = torch.ops.kiln

@@ -45,8 +45,8 @@ def unfuse(model: Model) -> Model:
 
 
 def fuse_training(model: Model, *, recompute: bool = False) -> Model:
-    """Lets Kiln compute the model's blocks of convolution, batch normalization, addition and activation, in training
-    and in evaluation. In place; returns the model.
+    """Lets Kiln compute the model's blocks of convolution, normalization, addition and activation, in training and in
+    evaluation. In place; returns the model.
 
     A block is a batch normalization with the convolution before it, if its result goes nowhere else, and with the
     addition and the activation after it. In training the convolution's kernel makes the statistics where it can, and
@@ -54,8 +54,7 @@ def fuse_training(model: Model, *, recompute: bool = False) -> Model:
     makes with its own data gradient where it can. Poolings beside blocks are Kiln's, too.
 
     recompute: a block's result that goes into the next block's convolution alone is not kept for the gradient, which
-    computes it again from the convolution's result: one more pass over it, the same bits, and up to half of the memory
-    that a step keeps.
+    computes it again from the convolution's result: less memory, the same bits, one more pass over it.
 
     Modules, parameters and buffers stay the same objects in the same places, so state_dict, optimizers, hooks on
     parameters, ``.to()``, ``train()`` and ``eval()``, copies and pickles are as before; the model's class becomes a

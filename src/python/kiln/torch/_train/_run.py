@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from .. import _activations, _operators, _transforms
+from .._activations import IDENTITY
 from .._functions import _autocast_type, _is_lowered
 from .._norm._functions import _TYPES, _is_served, normalized
-from .._norm._operators import IDENTITY
 from ._function import Block, Norm, Pending, begin, begin_with_norm, end, go_on, measure, measure_on
 from ._synchronized import is_synchronized, synchronize
 

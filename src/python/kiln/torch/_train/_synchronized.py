@@ -16,7 +16,8 @@ import torch
 from torch import distributed, nn
 from torch.autograd.function import once_differentiable
 
-from .._norm._operators import IDENTITY, saved
+from .._activations import IDENTITY
+from .._norm._operators import saved
 
 Tensor = torch.Tensor
 ops = torch.ops.kiln

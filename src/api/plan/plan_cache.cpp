@@ -1,4 +1,4 @@
-#include "api/plan_cache.hpp"
+#include "api/plan/plan_cache.hpp"
 
 #include <cstdint>
 #include <variant>
